@@ -10,7 +10,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def old_names(**names: str) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a decorator that also accepts former keywords: ``old_names(former="current")``."""
+    """Return a decorator for former names of keywords: ``old_names(former="current")``."""
 
     def decorate(function: AnyFunction) -> AnyFunction:
         @functools.wraps(function)

@@ -18,7 +18,7 @@ ZERO_WORK = ("one", "drop", "zero")
 def check_integer(
     name: str, value: Any, *, least: int, most: float = 1e15, example: int | None = None
 ) -> int:
-    """Return the value as an int from ``least`` to ``most``, or raise an error with its name."""
+    """Return the value as an int from ``least`` to ``most``; raise LawError for other values."""
     try:
         fits = not isinstance(value, bool) and value == int(value) and least <= value <= most
     except (TypeError, ValueError, OverflowError):
@@ -48,7 +48,7 @@ def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: 
 
 
 def check_fraction(name: str, value: Any, example: str) -> float:
-    """Return the value as a float between 0 and 1, exclusive, or raise an error with its name."""
+    """Return the value as a float with 0 < value < 1; raise LawError for other values."""
     expected = f"a number above 0 and below 1, as {example}"
     return check_real(name, value, lambda x: 0 < x < 1, expected)
 

@@ -77,8 +77,8 @@ class Cell(NamedTuple):
 class NumericColumns(NamedTuple):
     """Parsed columns and the decimal mark of their file.
 
-    ``ambiguous`` is an example of a number whose point was assumed to be a decimal point, but may
-    group thousands; empty if there is none.
+    ``ambiguous`` is an example of a number whose point was assumed to be a decimal point, but
+    perhaps groups thousands; empty if there is none.
     """
 
     columns: list[list[int | float | str | None]]
@@ -92,7 +92,7 @@ def is_missing(text: str) -> bool:
 
 
 def parse_number(text: str, decimal: str = ".") -> int | float | None:
-    """Return the number that a text denotes (an int if it is whole), or None if it denotes none."""
+    """Return the number in a text, an int if it is whole; None if the text is not a number."""
     text = text.strip().translate(_MINUS)
     grouped = _GROUPED_NUMBER.fullmatch(text)
     if grouped and grouped["mark"] != decimal:
@@ -176,7 +176,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that parses a cell of a printed file as a number, or else as None."""
+    """Return a function that parses a cell of a printed file; it returns None for other texts."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -200,7 +200,7 @@ def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericC
 
 
 def _ambiguous_example(columns: Columns) -> str:
-    """Return a number such as 1.234, or "" if another number shows that its point is decimal."""
+    """Return a number such as 1.234, or "" if some number shows that a point is decimal."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
         if "." in text and _PLAIN_NUMBER.fullmatch(text.strip()):
@@ -419,7 +419,6 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 
 
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
-    """Return the header record, or None, and the rows."""
     some = records[:_HEADER_RECORDS]
     begins = []  # for each numeric column: the index of the first of its numbers
     for cells in zip(*(record.fields for record in some), strict=True):
@@ -522,7 +521,6 @@ def _refuse_other_header(previous: Record, head: Record, rows: list[Record], nam
 
 
 def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
-    """Raise TableError if lines before the header look like another table."""
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))

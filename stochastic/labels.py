@@ -65,7 +65,7 @@ def variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
 
 
 def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArray:
-    """Return probabilities as a labelled array; each keyword gives the values of one of _AXES."""
+    """Return probabilities as a labelled array; each keyword has the values of an axis in _AXES."""
     coords = {}
     for name, values in axes.items():
         long_name, units = _AXES[name]

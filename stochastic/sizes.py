@@ -16,7 +16,7 @@ read once, when this module is imported. It has one or more of these settings, s
     Change only this size.
 
 A size that has a tiny value may change results only by rounding and by the choice of method. A size
-that has none is a limit, or its value changes results.
+without a tiny value is a limit, or its value changes results.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 }
 
 
-#: Names of the sizes from which on a loop nest is compiled for a study.
+#: Names of the sizes above which a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
@@ -304,7 +304,6 @@ def resolve_sizes(setting: str) -> dict[str, int]:
 
 
 def _random_prime(name: str, tiny: int, seed: str) -> int:
-    """Return a random prime up to four times the tiny value; if that is no prime, return it."""
     import random
 
     primes = [p for p in range(2, 4 * tiny + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]

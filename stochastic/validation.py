@@ -82,7 +82,6 @@ def time_powers(
 
 
 def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
-    """Check the iterations of each lane, and return them as the int32 array for the kernel."""
     result = np.asarray(values)
     if result.ndim != 2 or not 1 <= result.shape[1] <= _WARP or not len(result):
         raise LawError(

@@ -93,7 +93,7 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
 """
 _SCALAR_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
 _dispatchers: weakref.WeakKeyDictionary[Compilable, dict[Any, Any]] = weakref.WeakKeyDictionary()
-#: A separately compiled function and its argument types, by symbol.
+#: For each symbol, a separately compiled function and its argument types.
 _separate_functions: dict[str, tuple[Compilable, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
@@ -172,7 +172,7 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """Return the LLVM bitcode of a function that callers link; load it from the cache if there."""
+    """Return the LLVM bitcode of a function that callers link, from the cache if possible."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
@@ -227,7 +227,7 @@ def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
 
 
 def _compile(body: Compilable, arg_types: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return Numba's compile result; and a module of the function and its callees, unoptimised."""
+    """Return Numba's compile result, and the unoptimised module of the function and its callees."""
     made = dispatcher(body)
     with without_optimization():
         made.compile(arg_types)
@@ -297,7 +297,7 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
 
 
 def _result_kind(kind: Any) -> Any:
-    """Return the kind of a result (as in :mod:`stochastic.compile_cache.native`) by Numba type."""
+    """Return the kind of a result, as defined in :mod:`.native`, for its Numba type."""
     if kind == types.none:
         return None
     if kind in _SCALAR_KINDS:
@@ -326,7 +326,6 @@ class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     )
 
     def define_pipelines(self) -> list[Any]:
-        """Return Numba's pipeline without the skipped passes."""
         usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
         for step, description in usual.passes:
             if step not in self._skipped_passes:

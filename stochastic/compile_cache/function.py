@@ -33,7 +33,7 @@ def compile_seconds() -> float:
 
 @contextmanager
 def _compile_timer() -> Iterator[None]:
-    """Count the seconds of a block as compiling, unless they are part of such a block."""
+    """Count the seconds of a block as compiling; a block within a block is counted once."""
     with _lock:
         began, before = time.monotonic(), _compile_times[0]
         try:

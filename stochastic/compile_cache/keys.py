@@ -81,13 +81,12 @@ def _platform() -> str:
 
 
 def _affects_code(setting: str) -> bool:
-    """True if an environment variable is a setting of Numba except of its GPU part."""
+    """True if an environment variable is a setting of Numba, but not one for GPUs."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
 @cache
 def _module_digest(module: str) -> str:
-    """Return a digest of the source of a module without importing the module."""
     result = importlib.util.find_spec(module)
     if result is None or result.origin is None:
         raise NativeCodeError(f"no text of {module}")
@@ -121,7 +120,6 @@ def _nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a text that identifies a value on which compiled code depends."""
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
     if isinstance(value, ModuleType) and value is not sizes:  # values in sizes can change

@@ -2,8 +2,8 @@
 
 The entry point takes the address of the result and the address of the words of all arguments; it
 returns 0 on success. Code is compiled for the *kinds* of its arguments. The kind of a number is
-``"i"``, ``"f"`` or ``"b"``; that of a tuple is the name of its class followed by the kinds of its
-items; that of an array is its dtype, number of dimensions, and True if it is in C order.
+``"i"``, ``"f"`` or ``"b"``. The kind of a tuple is the name of its class and the kinds of its
+items. The kind of an array is its dtype, number of dimensions, and True if it is in C order.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ def _word_format(kind: Any) -> str:
 
 
 def _append_words(value: Any, into: list[Any]) -> None:
-    """Append the words of an argument to a list."""
     if isinstance(value, np.ndarray):
         into += (0, 0, value.size, value.itemsize, value.ctypes.data)
         into += value.shape

@@ -14,8 +14,8 @@ order, tiles move in place. Of all n items, the terms with k >= 1 have the large
 The transform computes, for each largest value, the spectrum of the law of the sum.
 
 Losses are merged without sorting and without a gcd for each outcome. In lowest terms, sum / max is
-m + r/p, where m is 1 .. lanes and r/p is a Farey fraction whose order is the largest value. Farey
-fractions are the same between any two whole numbers, so one table of the index of r/a serves all m.
+m + r/p, where m is 1 .. lanes and r/p is a Farey fraction whose order is the largest value. The
+fractions r/p are the same for every m, so one table of the index of r/a is enough.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 # --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Return the offset of each row of the sweep's state, then the size, for values to ``top``."""
+    """Return the offset of each row of the sweep's state, then its size; values go to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
@@ -108,9 +108,9 @@ def sweep(
 ) -> None:
     """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, and its sum to ``masses[p]``.
 
-    ``values`` ascend from 0. ``shift`` is q, for which no row underflows or overflows. 1 / k! is
+    ``values`` ascend from 0. ``shift`` is a q with which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
-    :func:`row_starts`. ``state`` (the rows over deficits) has this size, and is zero at first.
+    :func:`row_starts`, whose last item is the size of ``state``: rows of deficits, zero at first.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4

@@ -19,8 +19,8 @@ from numba.cuda.extending import intrinsic
 
 from stochastic.arrays import Ints
 
-# measurements of one thread, or of one block on each multiprocessor, use small grids on purpose;
-# numba-cuda puts a colour before the text
+# measurements of one thread, or of one block per multiprocessor, use small grids on purpose; the
+# text of the warning begins with a colour code
 warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")
 
 #: True if kernels run on numba-cuda's simulator, in threads of the CPU.

@@ -18,11 +18,11 @@ from stochastic.compile_cache import compiled
 #: Number of values computed in one block.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
-#: This number of multiplications by a root of unity is replaced by one by root**_LEAP.
+#: One multiplication by root**_LEAP replaces this number of multiplications by the root of unity.
 _LEAP = sizes.INVERT_LEAP
 _FRESH = sizes.INVERT_FRESH  # Multiplications after which a power of the root is recomputed.
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
-_CONVOLVE_PART = sizes.CONVOLVE_PART  # Products added before such a step.
+_CONVOLVE_PART = sizes.CONVOLVE_PART  # Products added before one step of compensated summation.
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
@@ -152,8 +152,8 @@ def spectrum_probabilities(
 ) -> None:
     """Add to ``out``, for each row of ``sums``, the sum over values v of P(max = v, sum >= row[v]).
 
-    Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
-    ``at_end`` is the sum of the terms of each value at ``end``; ``chances`` is P(max = v).
+    Only sums from ``end - period`` to ``end`` are resolved; their centre is ``origin + fraction``.
+    ``at_end`` has, for each value, the sum of its terms at ``end``; ``chances`` is P(max = v).
     """
     values, count = sums.shape[1], len(frequencies)
     for begin in range(0, values, BLOCK):
@@ -303,7 +303,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # the smallest value of the other item that suffices; it grows with the largest
+        other = 0  # index of the smallest sufficient value of the other item; it grows with a
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

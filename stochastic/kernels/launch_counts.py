@@ -101,15 +101,18 @@ def launch_probabilities(
 ) -> None:
     """Write P(all blocks end by t, the last one begins in first..last) for each t of ``times``.
 
-    A leading axis of 2 holds real and imaginary parts; K is the longest duration.
-    ``earlier_starts`` (kinds, rows, K) has rows for the times u = first - K..first - 1; the factors
-    ``node_powers`` (2, kinds, nodes, rows) sum them to z**-c · z·H(u). ``starts`` (2, kinds, nodes,
-    times) is this sum for u = first..last. ``tails`` (2, kinds, K + 1) is P(D > k), k = K..0.
-    ``deficits`` (2, kinds, nodes, times + 1) is the first sum of Δ for s = first - 1..last, but for
-    s = -1 it is E. ``ratio`` (2, kinds, nodes, K + 1) is x / (x - 1) for durations 0..K.
+    The modules named above define the symbols; E is 1 - (1 - Δ)**M, and K is the longest duration.
+    A leading axis of 2 holds real and imaginary parts.
+
+    - ``earlier_starts`` (kinds, rows, K): terms for the times u = first - K..first - 1.
+    - ``node_powers`` (2, kinds, nodes, rows): factors with which these terms sum to z**-c · z·H(u).
+    - ``starts`` (2, kinds, nodes, times): this sum for the times u = first..last.
+    - ``tails`` (2, kinds, K + 1): P(D > k) for k = K..0.
+    - ``deficits`` (2, kinds, nodes, times + 1): first sum in Δ, s = first - 1..last; E if s = -1.
+    - ``ratio`` (2, kinds, nodes, K + 1): x / (x - 1) for durations 0..K.
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
-    ended = True  # if all kinds have the same x, starts whose blocks have ended are one sum
+    ended = True  # with the same x for all kinds, ended blocks are one sum
     for g in range(kinds):
         for n in range(nodes):
             if ratio[0, g, n, most] != ratio[0, 0, n, most]:

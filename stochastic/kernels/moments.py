@@ -100,8 +100,8 @@ def integrate_moment(
             for j in range(count):
                 scratch[4, j] += gains[r, j] * scratch[3, j]
         size = math.exp(lanes * (log - low * t))
-        history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0].
-        half = history[(m + 1) % nodes]  # Upwards, its value at half of the next t, or above.
+        history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
+        half = history[(m + 1) % nodes]  # upwards: at least its value at half of the next t
         expected = lost = 0.0
         for j in range(count - 1, -1, -1):
             term = scratch[4, j] - lost

@@ -84,7 +84,7 @@ def _group(  # type: ignore[no-untyped-def]
 def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
-    """Return the losses of ``count`` groups from number ``first`` on, or ``idle`` without work."""
+    """Return the losses of ``count`` groups from ``first`` on; ``idle`` if a group has no work."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     result = np.empty(count)
     for i in range(count):
@@ -102,8 +102,8 @@ def tally_losses(  # type: ignore[no-untyped-def]
     ``fine_bins`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a
     row for each block, so that results do not depend on threads: the number of groups, and the sums
     of (loss - centre)**k, k = 1..4, of max - centre and sum - centre, and of the squares and the
-    product of the last two. A group without work has the loss ``idle``; if that is NaN, only max
-    and sum count.
+    product of the last two. A group without work has the loss ``idle``; if that is NaN, only its
+    max and sum count.
     """
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     middle = len(fine_bins) // 2
@@ -228,7 +228,7 @@ def sample_subset_losses(  # type: ignore[no-untyped-def]
     """Return the sums over groups of X - 1 and (X - 1)**2, where X is the loss of a group.
 
     X = lanes·max / sum over ``size`` items, or 1 if they have no work. Each group draws without
-    replacement by shuffling the first ``size`` places of ``items``; their order does not matter.
+    replacement by shuffling the first ``size`` places of ``items``, which may be in any order.
     """
     state = np.uint64(key)
     once = twice = 0.0

@@ -57,8 +57,8 @@ class Window:
     """Range of times at which the last block can begin, and the number of nodes, ``period``.
 
     The last block begins before ``first``, or after ``last``, with a probability below
-    exp(LOG_LEFT_OUT) each. In this range, the number of blocks begun differs from that of the
-    launch by ``period`` (even) or more with a probability below the same limit.
+    exp(LOG_LEFT_OUT) each. In this range, the number of blocks that have begun differs from the
+    launch's number of blocks by ``period`` (even) or more with a probability below this limit.
     """
 
     first: int
@@ -165,7 +165,6 @@ def _window_margin(setting: LaunchSetting, sigmas: float) -> float:
 
 
 def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
-    """Return estimates of the first and the last time at which the last block can begin."""
     rate = sum(kind.slots / kind.mean for kind in setting.kinds)
     ahead = sum(kind.slots * (1 + kind.var / kind.mean**2) / 2 for kind in setting.kinds)
     middle, slack = (setting.busy_blocks - ahead) / rate, _window_margin(setting, sigmas)
@@ -227,7 +226,10 @@ def _product_count(kind: SlotKind, low: int, high: int) -> float:
 
 
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """Return the law of the counts at times low..high by convolutions; omit up to ``left_out``."""
+    """Return the law of the counts at times low..high by convolutions.
+
+    They leave out a probability of at most ``left_out``.
+    """
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1
@@ -348,7 +350,10 @@ def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
 
 
 def _check_memory(width: float, rows: int, each: float) -> None:
-    """Raise LawError if ``rows`` · ``width`` numbers of ``each`` bytes need too much memory."""
+    """Raise LawError if an array of ``rows`` · ``width`` numbers is too large for memory.
+
+    A number takes ``each`` bytes.
+    """
     if each * rows * width > _MEMORY:
         raise LawError(
             f"the last block may begin at {width:,.0f} times, and each needs {rows:,} terms: too "
@@ -372,7 +377,6 @@ class BlockCounts:
 
     @cached_property
     def _window_and_counts(self) -> tuple[Window, list[StartCounts]]:
-        """Return the range of times of the last start, and the counts of each kind in it."""
         setting, wide = self.setting, 11.0
         if not self.products:
             _check_memory(2.0 * _window_margin(setting, 12.0) + setting.longest, 16, 64.0)
@@ -408,7 +412,7 @@ class BlockCounts:
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the error of a probability; for transforms it has estimated rounding.
+        """Return a bound on the error of a probability; with transforms, rounding is estimated.
 
         We tested the estimate with other nodes: the results for hundreds of random laws with up to
         60 blocks per slot differed by at most 1.3 roundings per block.
@@ -429,7 +433,10 @@ class BlockCounts:
         return np.array([one.counts - one.centre for one in self.counts])
 
     def modulus(self, places: slice) -> Floats:
-        """Return max |E[z**N(s)]| over a slice of s = first - 1..last: shape (kinds, nodes)."""
+        """Return max |E[z**N(s)]| over the times s in a slice, of shape (kinds, nodes).
+
+        The slice selects from the times first - 1, ..., last.
+        """
         from scipy.fft import ifft
 
         period, result = self.window.period, []
@@ -462,10 +469,10 @@ class BlockCounts:
 
     @cached_property
     def rows(self) -> tuple[Floats, Floats]:
-        """Return rows for times first - K..first - 1, and the factors by which each node sums them.
+        """Return rows of probabilities before ``first``, and the factors that sum them per node.
 
-        There is a row for each count, and the factors are ``node_powers``; or there are two rows
-        for each node (real and imaginary part), if these are fewer.
+        Times are first - K..first - 1. There is a row for each count, with the factors
+        ``node_powers``; or, if these are fewer, two rows for each node (real and imaginary part).
         """
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)
@@ -487,7 +494,10 @@ class BlockCounts:
 
     @cached_property
     def deficits(self) -> Floats:
-        """Return the first sum in Δ, s = first - 1..last: shape (2, kinds, nodes, starts + 1)."""
+        """Return the first of the two sums in Δ for each start s = first - 1, ..., last.
+
+        The shape is (2, kinds, nodes, starts + 1).
+        """
         probabilities = np.array([one.probabilities for one in self.counts])
         often = self.frequent_counts
         result = np.asarray(self.one_minus_powers[..., often] @ probabilities[:, often])
@@ -499,14 +509,17 @@ class BlockCounts:
 
     @cached_property
     def starts(self) -> Floats:
-        """Return Σ_n z**(n - c) P(S_{n-1} = s), s = first..last: (2, kinds, nodes, starts)."""
+        """Return Σ_n z**(n - c) P(S_{n-1} = s) for each start s = first, ..., last.
+
+        The shape is (2, kinds, nodes, starts).
+        """
         longest = self.setting.longest
         starts = np.array([one.starts[:, longest:] for one in self.counts])
         return np.asarray(self.node_powers @ starts)
 
 
 def _rounding_bound(law: BlockCounts) -> float:
-    """Bound the error of a probability that is due to rounding and to omitted counts and nodes."""
+    """Return a bound on the error of a probability by rounding and by omitted counts and nodes."""
     share = 2.0 / law.window.period
     ratio = law.window.ratios(law.setting.kinds, law.nodes)
     varies = _variation(ratio)
@@ -550,7 +563,7 @@ def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Flo
     endless = _PLAIN * (sizes @ (one.probabilities * shares[:, None]))
     endless[lack == 0.0] = 0.0
     ahead = one.counts[:, None] - one.counts
-    above = (np.maximum(ahead.T, 0.0) @ one.probabilities).max(axis=1)  # E[max(N - n, 0)], each n
+    above = (np.maximum(ahead.T, 0.0) @ one.probabilities).max(axis=1)  # E[max(N - n, 0)] per n
     reached = int(np.argmax(above <= 1e-3 / slots))
     ended = each[reached] + tail + longest / TILE + 8.0 + rows + _CIRCLE
     ended = _PLAIN * (ended + TILE + places / TILE + 4.0)
@@ -592,7 +605,7 @@ def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
 
 
 def _skipped_nodes_bound(law: BlockCounts) -> float:
-    """Return a bound on the part that the nodes left out contribute to a probability."""
+    """Return a bound on the contribution of the skipped nodes to a probability."""
     logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
     logs[law.nodes] = -math.inf
     angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
 _MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
 _WIDTH = sizes.LAUNCH_STARTS  # Number of steps at which the last block may begin.
-_SIGMAS = 24.0  # Width of the range in which it may begin, in standard deviations.
+_SIGMAS = 24.0  # Width of the range of the last start, in standard deviations.
 _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Two launches whose times bound that of a launch with continuous durations from both sides.
+    """Two launches whose times enclose the time of a launch with continuous durations.
 
     Attributes
     ----------
@@ -142,7 +142,6 @@ def launch_between(
 
 
 def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return the functions P(D > t) and P(D <= t)."""
     if hasattr(work, "sf") and hasattr(work, "cdf"):
         return lambda t: float(work.sf(t)), lambda t: float(work.cdf(t))
     if callable(work):

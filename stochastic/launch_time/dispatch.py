@@ -68,7 +68,8 @@ def _loop_law(
 ) -> tuple[TimeLaw, TimeBreakdown]:
     """Return the law of the time of persistent blocks, and the shares of the time of slots.
 
-    The time is the maximum over warps of a sum of durations; numbers of terms differ by at most 1.
+    The time is the maximum, over warps, of a sum of durations. The sums of any two warps differ by
+    at most one term.
     """
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)
@@ -94,7 +95,6 @@ def _loop_law(
 
 
 def _cdf_at(law: Pmf, values: np.ndarray) -> np.ndarray:
-    """Return P(W <= k) for consecutive values k."""
     result = np.zeros(len(values))
     start = law.low - int(values[0])
     table = np.minimum(np.cumsum(law.weights), 1.0)

@@ -3,15 +3,15 @@
 Let each of M slots draw blocks without end. The launch is the first B starts of these M renewal
 processes. Let S_n be the sum of n durations, F their CDF, and H(u) = Σ_n z**n P(S_n = u), so that
 powers of z count starts. A_s is the generating function of the starts of a slot whose running block
-began by s and ends after s, but by t. With A_{-1} = 1,
+began at or before s and ends after s, but not after t. With A_{-1} = 1,
 
     A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)),
     P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
 
-The term of s is the probability that the B-th block begins at s and all blocks end by t. It is
-computed only for times s, and separated only from other numbers B, that Chernoff's bounds do not
-exclude. For several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a
-kind, the kinds that are served before it have A_s, those served after it A_{s-1}.
+The term of s is the probability that the B-th block begins at s and all blocks end by t. Chernoff's
+bounds limit the times s, and the other numbers of blocks from which B must be separated. For
+several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a kind, kinds
+that are served earlier contribute A_s, and kinds that are served later contribute A_{s-1}.
 
 For the joint law of C and the total work T, each duration k gets the factor exp(i·phase·k). Then
 H(u) has the factor exp(i·phase·u), F is a sum of these factors, and the formula is the same.
@@ -46,7 +46,7 @@ _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on this tilt, in units of 1 / (longest duration).
 _EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
-_JOINT = sizes.JOINT_MOST  # Upper limit on the coefficients of a joint law · nodes.
+_JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +65,7 @@ class LaunchInversion:
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the numerical error; for transforms it has estimated rounding."""
+        """Return a bound on the numerical error; with transforms, rounding is estimated."""
         return self.counts.error + _CLEAR
 
     @property
@@ -132,7 +132,7 @@ class LaunchInversion:
 
     @cached_property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the first time with a probability above _CLEAR; and P(C <= t) from it on."""
+        """Return the first time with a probability above _CLEAR, and P(C <= t) from then on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
@@ -255,7 +255,7 @@ class LaunchInversion:
 
     @property
     def total_var(self) -> float:
-        """Return Var(T); for several kinds of slots, it is computed from |E[exp(i·a·T)]|."""
+        """Return Var(T); for several kinds of slots, from |E[exp(i·a·T)]| with small phases a."""
         setting = self.setting
         if len(setting.kinds) > 1:
             wide = self._total_var_at(_WIDE)
@@ -346,7 +346,7 @@ class CertainLaunch:
         return TimeLaw(first=self._schedule[1], cdf_values=np.ones(1), span=self.setting.span)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
-        """Return the time, its probability as a table (1, 1), and the total work in steps."""
+        """Return the time, its probability in a table of shape (1, 1), and the total work."""
         return self._schedule[0], np.ones((1, 1)), np.array([sum(self._schedule[2])])
 
     @property

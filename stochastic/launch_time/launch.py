@@ -155,7 +155,7 @@ class Launch:
         return np.asarray(self.simulated(size, seed)[0])
 
     def simulated(self, size: int, seed: int = 0) -> Ints:
-        """Simulate launches; return times, the last blocks' starts and total work as (3, size)."""
+        """Simulate launches; return rows of times, last blocks' starts and total work."""
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
@@ -178,7 +178,7 @@ class Launch:
         return TimeBreakdown.from_means(slots=slots, time=time, total=total, parts=self._parts())
 
     def _parts(self) -> list[tuple[float, float, float]]:
-        """Return mean number of blocks, work of an item and of a warp, for each kind of slots."""
+        """Return, per kind of slots, mean number of blocks, work of an item and work of a warp."""
         if len(self.slots) == 1 or self._engine is None:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting
@@ -198,7 +198,7 @@ class Launch:
         working, idling : float
             Power of a slot that runs a block, and of a slot that waits for the end.
         on : float
-            Power of the GPU apart from its slots while the launch runs.
+            Power of the GPU, in addition to that of its slots, while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
             check_real(name, value, lambda x: x >= 0, "a power of 0 or more")

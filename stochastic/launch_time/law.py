@@ -118,7 +118,7 @@ def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBreakdown:
-    """Mean shares of the time of all M slots, M·E[C]; they sum to 1.
+    """Mean shares of M·E[C], the total time of all M slots; they sum to 1.
 
     ``slot_time`` is the total time for which slots without a block wait for the end of the launch,
     M·E[C] - E[T]; ``slot_share`` is the share of this time (the tail). ``lane_share`` is the share

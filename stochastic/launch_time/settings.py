@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on times at which slots become free in a schedule.
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the number of times at which slots become free.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +101,7 @@ class LaunchSetting:
     def end_range(self) -> tuple[int, int] | None:
         """Return the smallest and largest number of steps of a launch; None for several kinds.
 
-        With one kind, a launch never ends earlier because a block takes longer.
+        With one kind, no launch ends earlier if one of its blocks takes longer.
         """
         if len(self.kinds) > 1:
             return None
@@ -146,7 +146,7 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return the approximate standard deviation of the number of blocks begun at last start."""
+        """Return about the standard deviation of the number of blocks begun at the last start."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
@@ -162,7 +162,7 @@ class LaunchSetting:
         return np.asarray(self.blocks * np.log(self.idle_chance + works))
 
     def simulate(self, size: int, seed: int) -> Ints:
-        """Return the times, last blocks' starts and total work of ``size`` launches: (3, size)."""
+        """Simulate ``size`` launches; return rows of times, last blocks' starts and total work."""
         from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
@@ -183,7 +183,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the tail probability it leaves out."""
+    """Return the law of the longest of ``items`` items, and the tail probability it omits."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)
@@ -193,7 +193,7 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 
 
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
-    """Return the launch in steps of the greatest common divisor of durations; None without work."""
+    """Return the launch in steps of the durations' greatest common divisor; None without work."""
     for law in laws:
         if law.high > _MOST:
             raise LawError(

@@ -2,13 +2,13 @@
 
 Two methods implement Eqs. 7-11 of Swatman 2022, without the subtraction of Eq. 10, which cancels in
 the tail. The sweep adds value by value, with positive terms only. So each atom has a small relative
-error, but a value takes lanes**3 steps: minutes with 1024 lanes. The transform (``fft``) evaluates
-the generating function at roots of unity. It is faster with many lanes; its absolute error is
-1e-16.
+error, but it takes lanes**3 steps per value: minutes with 1024 lanes. The transform (``fft``)
+evaluates the generating function at roots of unity. It is faster with many lanes; its absolute
+error is 1e-16.
 
-At the end, equal losses are merged. If most of the possible fractions occur, we use a table of all
-of them: sum / max in lowest terms runs through the Farey fractions between any two whole numbers
-(see stochastic.kernels.atoms). This is 7 times as fast as sorting (U{0..1000}, 32 lanes). If few
+At the end, equal losses are merged. In lowest terms, sum / max is a whole number plus a Farey
+fraction. If most of the possible fractions occur, we use one table of Farey fractions (see
+stochastic.kernels.atoms): this is 7 times as fast as sorting (U{0..1000}, 32 lanes). If few
 fractions occur, the table would be too large, and the quotients are sorted.
 """
 
@@ -51,7 +51,7 @@ _MAX_EXACT_PRODUCT = 2**51
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _AtomProblem:
-    """The number of lanes, and the law of an item: ``low + step·values``, positive ``weights``."""
+    """The number of lanes, and the law of an item, whose values are ``low + step·values``."""
 
     low: int
     step: int
@@ -61,7 +61,6 @@ class _AtomProblem:
 
     @classmethod
     def from_weights(cls, low: int, weights: Any, lanes: int) -> _AtomProblem:
-        """Return the problem for a law that is given by the weights of low, low + 1, ..."""
         weights = np.asarray(weights, dtype=np.float64)
         at = np.flatnonzero(weights)
         if not len(at) or not weights.min() >= 0 or not math.isfinite(weights.sum()):
@@ -80,12 +79,10 @@ class _AtomProblem:
 
     @property
     def top(self) -> int:
-        """Return the largest of ``values``."""
         return int(self.values[-1])
 
     @property
     def maxima(self) -> Ints:
-        """Return the values of the law."""
         return self.low + self.step * self.values
 
     def sums(self, first: int, last: int) -> Ints:
@@ -94,7 +91,6 @@ class _AtomProblem:
 
     @property
     def count(self) -> int:
-        """Return the number of outcomes."""
         return (self.lanes - 1) * int(self.values.sum()) + len(self.values)
 
     @cached_property
@@ -115,7 +111,7 @@ class _AtomProblem:
     # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
-        """Return the sweep's q, for which the scale 2**(q·i) / i! of each row i is <= 2**1000."""
+        """Return a q for which the sweep's scale 2**(q·i) / i! is <= 2**1000 in every row i."""
         n = self.lanes
         q = int((1000.0 + _log2_factorial(n)) // n)
         while 2**q < n and q * 2**q - _log2_factorial(2**q) > 1000.0:
@@ -132,7 +128,6 @@ class _AtomProblem:
 
     @property
     def sweep_seconds(self) -> float:
-        """Return an estimate of the time of the sweep in seconds."""
         n = float(self.lanes)
         total = float(self.values.sum()) + 128.0 * len(self.values) / n
         return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
@@ -142,7 +137,8 @@ class _AtomProblem:
     def fft_window(self) -> tuple[int, int, int]:
         """Return the index of the transform's first value, and its first and last sum in steps.
 
-        All others have a probability below :data:`_LEFT_OUT` (for sums, by Bernstein's bound).
+        All other values and sums have a probability below :data:`_LEFT_OUT` (for sums, by
+        Bernstein's bound).
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total
@@ -160,7 +156,6 @@ class _AtomProblem:
 
     @property
     def fft_seconds(self) -> float:
-        """Return an estimate of the time of the transform in seconds."""
         row, first, last = self.fft_window
         return 1.4e-8 * (len(self.values) - row) * (last - first + 1)
 
@@ -170,7 +165,7 @@ def _log2_factorial(n: int) -> float:
 
 
 def _choose_method(outcomes: _AtomProblem, method: str) -> str:
-    """Return the sweep, unless it is slow or underflows and the transform is faster."""
+    """Return ``fft`` if the sweep underflows, or if it is slow and ``fft`` is faster."""
     if method not in _METHODS:
         raise LawError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     if method != "auto":
@@ -182,7 +177,6 @@ def _choose_method(outcomes: _AtomProblem, method: str) -> str:
 
 
 def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
-    """Raise LawError if a result of ``size`` bytes is too large or takes too long."""
     seconds = outcomes.fft_seconds
     if method == "sweep":
         size += 4 * outcomes.lanes * (outcomes.lanes * outcomes.top + 512)
@@ -205,8 +199,8 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
 class JointAtoms:
     """The table of P(max = a, sum = b) by maximum and sum; ``fft`` omits a probability of 1e-17.
 
-    ``error`` is an estimate, checked against P(max = a). For ``sweep`` it is relative, for each
-    atom of at least ``floor``; for ``fft`` it is absolute.
+    ``error`` is an estimate that is checked against P(max = a). For ``sweep`` it is the relative
+    error of each atom of at least ``floor``; for ``fft`` it is the absolute error.
     """
 
     maxima: Ints
@@ -262,7 +256,7 @@ def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Joi
 
 
 def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
-    """Return the law of X = lanes · max / sum, equal fractions merged (Swatman 2022, Eq. 11).
+    """Return the law of X = lanes · max / sum, with equal fractions merged (Swatman 2022, Eq. 11).
 
     Groups without work are left out, and the probabilities of the others are not rescaled.
     """
@@ -299,7 +293,7 @@ def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Loss
 
 @lru_cache(maxsize=64)
 def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
-    """Return the mantissas and exponents of 1/k!, k = 0..lanes; and lanes! / 2**(shift·lanes)."""
+    """Return 1/k! for k = 0..lanes as mantissas and exponents, and lanes! / 2**(shift·lanes)."""
     exponents = np.empty(lanes + 1, dtype=np.int64)
     mantissas = np.empty(lanes + 1)
     factorial = 1
@@ -337,9 +331,10 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
 
 
 def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
-    """Return P(max, sum) for the rows and sums of ``fft_window``, and its absolute error.
+    """Return the table of P(max, sum) over the window ``fft_window``, and its absolute error.
 
-    Atoms that may be noise are set to 0; each row is scaled to P(max = a).
+    Atoms that may be noise are set to 0. Each row is then scaled so that its sum is the probability
+    of its maximum.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 

@@ -60,12 +60,12 @@ _LEFT_OUT = 1e-18  # Probability that a group has a value that is left out.
 _NEGLIGIBLE = 1e-22
 
 _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window of sums.
-_BEYOND_LAST = 1e-17  # Bound on the part of a probability from frequencies beyond the last.
-#: From this number of transforms of single values on, the search by the third bound is faster.
+_BEYOND_LAST = 1e-17  # Frequencies beyond the last contribute at most this to a probability.
+#: Above this number of transforms of single values, the search by the third bound is faster.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
 _GRID_POINTS = sizes.FREQUENCIES_FINE  # Grid points per turn (2π) of the largest value's phase.
 _ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
-#: From this number of table cells per value on, values are listed instead.
+#: Values are listed, not tabulated, if the table would have at least this many cells per value.
 _SPARSE = sizes.COEFFICIENT_SPARSE
 _CHUNK = sizes.COEFFICIENT_CHUNK  # Numbers computed in one block.
 _EPS = 2.0**-53  # Largest relative error of one rounding.
@@ -115,7 +115,7 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
         return lanes * int(places[0]), lanes * int(places[0])
     ends = []
     for side in (-off, off):
-        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # all at the mean
+        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf
         tilts = math.sqrt(2.0 * _LOG_WINDOW_TAIL / lanes) / spread * 2.0 ** np.arange(-8, 4)
         for _ in range(2):
             tilts = np.minimum(tilts, most)
@@ -132,15 +132,16 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
 def frequency_runs(
     items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> tuple[list[tuple[int, int]], float]:
-    """Return the runs (begin, end) of frequencies that may matter, and a bound on the others.
+    """Return the runs (begin, end) of frequencies that may matter, and an error bound.
 
-    The bound is on their part of P(max = value, sum >= s), summed over ``value_count`` last values.
+    The bound is what all other frequencies contribute to P(max = value, sum >= s), summed over the
+    last ``value_count`` values.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
     steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
     variation = float(weights[0] + steps.sum() + weights.max())
-    # |G| <= reach/k, as sin(y) >= 2y/pi; all from k on add < 2·value_count/lanes·(reach/k)**lanes
+    # |G| <= reach/k, as sin(y) >= 2y/pi; beyond k they add < 2·value_count/lanes·(reach/k)**lanes
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
@@ -156,7 +157,7 @@ def frequency_runs(
 
 
 def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: int) -> int:
-    """Return the last frequency that may matter according to the first bound."""
+    """Return the last frequency that may matter, by the first bound of the module text."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
@@ -173,7 +174,7 @@ def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: in
 def _search_runs(
     start: int, stop: int, items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> list[tuple[int, int]]:
-    """Return the runs of frequencies that may matter according to the third bound."""
+    """Return the runs of frequencies that may matter, by the third bound of the module text."""
     places, weights = items.places, items.weights
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
@@ -194,7 +195,7 @@ def _search_runs(
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # the law cut between two values is close to that cut at one of them
+        if right > left + 1:  # a law cut between two values is close to the law cut at one
             between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
     open_ = np.concatenate([[False], most + between + slack > level, [False]])
@@ -214,9 +215,8 @@ def _search_runs(
 class SpectralMethod:
     """A method for P(max = v, sum >= s), by coefficients for each frequency and value v.
 
-    Sums are distinguished in the range from ``end - period`` to ``end``. Only the last
-    ``value_count`` values are the maximum of a group with a probability that matters; ``idle`` of
-    these values have no work.
+    Sums are resolved only between ``end - period`` and ``end``. Only the last ``value_count``
+    values have a non-negligible probability of being the maximum; of these, ``idle`` have no work.
     """
 
     items: ItemLattice
@@ -302,7 +302,7 @@ class SpectralMethod:
 
     @cached_property
     def _tables(self) -> tuple[int, float, Floats, Floats]:
-        """Return the arguments origin, fraction, at_end and chances of spectrum_probabilities."""
+        """Return four arguments of ``spectrum_probabilities``: ``origin`` to ``chances``."""
         used, result = self.coefficients
         origin, fraction = divmod(self.lanes * self._centre, 2**20)
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
@@ -336,7 +336,9 @@ _AT_ONCE = sizes.ATOMS_AT_ONCE
 _MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are tried one by one
 _MAX_EXACT_INTEGER = 2**53
 _CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
-_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # Upper limit on coefficients of 16 bytes each.
+_COEFFICIENTS = (
+    sizes.LATTICE_COEFFICIENTS
+)  # Upper limit on the number of coefficients; each takes 16 bytes.
 _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on transforms (of a value at a frequency).
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
 #: If a group has work with a smaller probability, we sum over the number of items with work.
@@ -360,7 +362,7 @@ class ConvolutionMethod:
 
     @property
     def error(self) -> float:
-        """Return an estimate of the error of a probability computed as a sum of positive terms."""
+        """Return an estimate of the error of a probability, which is a sum of positive terms."""
         return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * _LEFT_OUT
 
     @property
@@ -413,7 +415,8 @@ class LossInversion:
     Groups without work are left out, and the probabilities of the others are not rescaled.
     ``factor`` is ``lanes`` by default. ``error`` is an absolute bound on omitted parts plus an
     estimate of rounding; ``mass`` is P(sum > 0). LawError if no method is feasible: with few lanes,
-    above about 10,000 values; with up to 30 lanes, also for an uneven law; or if sums exceed 2**53.
+    if there are over 10,000 values; with up to 30 lanes, also if the law is uneven; with any number
+    of lanes, if sums exceed 2**53.
     """
 
     __slots__ = (
@@ -468,7 +471,8 @@ class LossInversion:
     def quantile(self, q: float) -> float:
         """Return the smallest possible loss x with P(X <= x; sum > 0) >= q.
 
-        P may be below q by :attr:`error`. If q is above :attr:`mass`, x is the largest loss.
+        P may be smaller than q by up to :attr:`error`. If q is above :attr:`mass`, x is the largest
+        loss.
         """
         if not 0.0 <= q <= 1.0:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")
@@ -524,9 +528,10 @@ class LossInversion:
 
 
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
-    """Return, with a row per t, the smallest sums (steps from ``least``) with lanes·value/sum <= t.
+    """Return, for each t (rows) and value, the smallest sum with lanes·value/sum <= t.
 
-    A loss is a quotient of whole numbers below 2**53. It is rounded to a double and then compared.
+    Sums are in steps from ``least``. A loss is a quotient of whole numbers below 2**53. It is
+    rounded to a double and then compared.
     """
     needed, limit = (lanes * values).astype(np.float64), t[:, np.newaxis]
     total = np.ceil(needed / limit)

@@ -190,7 +190,7 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return E[function(X)] and its error, given both for the groups with work."""
+        """Return E[function(X)] and its error over all groups, given both for groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
@@ -433,7 +433,10 @@ class Law:
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """Return the work truncated for its k-th moment; and a bound on a probability's change."""
+        """Return the law of work truncated for its k-th moment, and its effect on probabilities.
+
+        The effect is a bound on the change of any probability.
+        """
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -457,12 +460,12 @@ def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
 
 
 def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
-    """Return the probability that a group counts, as groups without work may be dropped."""
+    """Return the probability that a group counts; it is below 1 if idle groups are dropped."""
     return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
-    """Return a bound on the change of any probability of the loss by truncating the law of work."""
+    """Return a bound on the change of a probability of the loss if the law of work is truncated."""
     counted = _counted_probability(work, lanes, zero_work)
     return min(any_probability(work.missing, lanes) / counted, 1.0)
 

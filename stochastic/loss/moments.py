@@ -55,10 +55,12 @@ from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
 _EPS = 2.0**-53  # Largest relative error of one rounding.
-_RARE = 1e-60  # Quadrature would overflow for a smaller probability that a group has work.
+_RARE = 1e-60  # If a group has work with a smaller probability, quadrature would overflow.
 _DISCRETE = 1e-17  # Upper limit on the relative error of the trapezoidal rule.
-_ROWS = sizes.MOMENT_ROWS  # Upper limit on rows, so that plain summation is accurate.
-_SPARSE = sizes.MOMENT_SPARSE  # Number of table cells per value from which values are listed.
+_ROWS = (
+    sizes.MOMENT_ROWS
+)  # Upper limit on the rows of a table, so that plain summation is accurate.
+_SPARSE = sizes.MOMENT_SPARSE  # Values are listed if a table has more cells per value than this.
 
 
 def any_probability(chance: float, lanes: int) -> float:
@@ -169,7 +171,7 @@ class _ValueGrid(NamedTuple):
 
 
 def _value_grid(weights: Floats) -> _ValueGrid:
-    """Return the law shifted to start at 0 as a table, with one row if the law is sparse.
+    """Return the law as a table that starts at the value 0; a sparse law gets a single row.
 
     A table with about as many rows as columns needs few exponentials.
     """
@@ -262,7 +264,6 @@ def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _sums_before(values: Floats) -> Floats:
-    """Return, for each index, the sum of all values before it."""
     result = np.zeros(len(values), dtype=np.longdouble)
     np.cumsum(values[:-1], dtype=np.longdouble, out=result[1:])
     return result.astype(np.float64)
@@ -340,9 +341,9 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
 
 # --- statistics of finite laws as plain arrays, for callers that evaluate many laws
 def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
-    """Return the law; if infinite, truncated so that the mean loss changes by less than ``tol``.
+    """Return the law, truncated if infinite: the mean loss changes by less than ``tol``.
 
-    E[max] / E[W] changes about as little if the tail falls geometrically or faster.
+    If the tail falls geometrically or faster, E[max] / E[W] also changes by about ``tol`` at most.
     """
     tol = check_fraction("tol", tol, "1e-9")
     return check_law(pmf).cut(tol / (2.0 * lanes * lanes))

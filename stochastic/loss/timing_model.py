@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stochastic.loss.law import Law
 
 
-_FAR = 5.0  # Standard deviations from the median beyond which a group counts as interrupted.
+_FAR = 5.0  # Groups more standard deviations from the median than this count as interrupted.
 _NODES = 200  # Number of values by which the noise is represented.
 _TABLE = 1001  # Number of losses at which the CDF is tabulated.
 _HALF = 0.6744897501960817  # Upper quartile of the standard normal law.
@@ -68,7 +68,7 @@ class TimedLoss:
 
     @cached_property
     def _noise(self) -> tuple[Floats, Floats]:
-        """Return values and weights of log(measured / loss); weights are equal in each part."""
+        """Return values of log(measured / loss), and the weight of each value."""
         from scipy.special import ndtri
 
         shares = (np.arange(_NODES) + 0.5) / _NODES

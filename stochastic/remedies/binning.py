@@ -23,8 +23,8 @@ from stochastic.work.correlated_lanes import (
 )
 from stochastic.work.pmf import Pmf
 
-_LEFT_OUT = 1e-18  # Less probable numbers of distinct draws are left out.
-#: Upper limit on the pairs (value where a bin may begin, later value): some seconds of work.
+_LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability are left out.
+#: Upper limit on the pairs (value where a bin may begin, later value); this many take seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
@@ -189,7 +189,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """Return, ascending, the numbers of values after which a bin may end: from 0 to all values."""
+    """Return the positions at which a bin may end, ascending: from 0 to the number of values."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)
@@ -212,9 +212,9 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """Return the lowest cost of the values up to each end in b bins; and where the last bin begins.
+    """Return the lowest cost of the values up to each end in b bins, and the last bin's start.
 
-    Both arrays have the shape (ends, bins + 1). The beginnings are indices into ``ends``.
+    Both arrays have the shape (ends, bins + 1). The starts are indices into ``ends``.
     """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = sizes.TRACE_EXACT  # Upper limit on products of the exact mean over all orders.
+_EXACT = sizes.TRACE_EXACT  # Upper limit on the products for an exact mean over all orders.
 _BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
 
 
@@ -182,7 +182,6 @@ def load_items(trace: Any, row_pointers: bool = False, column: int | str | None 
 
 
 def _read_items(path: Path, column: int | str | None) -> npt.NDArray[Any]:
-    """Return the numbers in a column of a delimited text file; a header is optional."""
     problem = f"{path} cannot be read as a file of items"
     try:
         table = delimited.read_table(path, header=False)
@@ -276,7 +275,7 @@ def _shuffled_loss(
 def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
-    """Return E[lanes·max / sum] of ``size`` items drawn without replacement, and its std. error.
+    """Return E[lanes·max / sum] of ``size`` items without replacement, and its standard error.
 
     The mean is exact, with error 0, unless it would take too long; then groups are sampled.
     """

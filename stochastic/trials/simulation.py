@@ -30,11 +30,12 @@ _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
 #: Number of items that are summed as one block; it is fixed, so sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
-_PILOT = sizes.TRIAL_PILOT  # Number of items from which the width of fine bins is chosen.
+_PILOT = sizes.TRIAL_PILOT  # Number of items whose losses determine the width of fine bins.
 _CONFIDENCE = 0.95
-#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %). Losses
-#: are equal if their relative standard deviation is at most _ROUNDING_SHARE.
-_UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
+#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %).
+_UNSEEN_GROUPS = -math.log(0.025) / 1.96
+#: Losses count as equal if their relative standard deviation is at most this.
+_ROUNDING_SHARE = 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 
@@ -74,7 +75,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Return the losses of ``size`` independent groups, which are the first of :func:`simulate`."""
+    """Return the losses of ``size`` independent groups: the first that :func:`simulate` draws."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)

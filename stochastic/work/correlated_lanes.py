@@ -38,7 +38,7 @@ class _NeighbourChain(ABC):
 
     @abstractmethod
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
+        """Return the joint law in which axis 0 is the next lane's work instead of this lane's."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
@@ -111,7 +111,7 @@ class Sticky(_NeighbourChain):
     rho: float
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return the law with P(max <= a) = F (rho + (1 - rho) F)**(lanes - 1), F that of work."""
+        """Return the law with P(max <= a) = F·(rho + (1 - rho)·F)**(lanes - 1), F = P(W <= a)."""
         rho, weights = self.rho, work.weights
         below = np.cumsum(weights)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,7 +125,7 @@ class Sticky(_NeighbourChain):
         return Pmf.from_weights(result, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
+        """Return the joint law in which axis 0 is the next lane's work instead of this lane's."""
         law = work.reshape(-1, *(1,) * (state.ndim - 1))
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
@@ -133,7 +133,7 @@ class Sticky(_NeighbourChain):
         """Return E[exp(-t·sum); max <= value] for all values at once, by runs of equal draws."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
-        before = np.ones((lanes, *decay.shape))  # of the first n lanes, before a new draw
+        before = np.ones((lanes, *decay.shape))  # for the first n lanes, if lane n + 1 draws anew
         for n in range(1, lanes):
             first_runs = [each[r] * before[n - 1 - r] for r in range(n)]
             before[n] = (1.0 - rho) * np.sum(first_runs, axis=0)
@@ -147,7 +147,7 @@ class Markov(_NeighbourChain):
     transitions: npt.NDArray[Any]
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return the law with P(max <= a) = π_a P_a**(lanes - 1) 1, over the states up to a."""
+        """Return the law with P(max <= a) = sum(π_a P_a**(lanes - 1)), for the states up to a."""
         law = work.weights
         below = []
         for a in range(1, len(law) + 1):
@@ -159,7 +159,7 @@ class Markov(_NeighbourChain):
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
+        """Return the joint law in which axis 0 is the next lane's work instead of this lane's."""
         size = len(state)
         return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
@@ -198,7 +198,7 @@ class TraceWindows:
     trace: Ints
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return the law of the longest item, over all windows, in O(items) (van Herk 1992)."""
+        """Return the law of the longest item of a random window, in O(items) (van Herk 1992)."""
         return Pmf.from_samples(self._window_maxima(lanes))
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
@@ -216,7 +216,6 @@ class TraceWindows:
         return math.fsum(p * x for x, p in self.losses(work, lanes).items())
 
     def _window_maxima(self, lanes: int) -> Ints:
-        """Return, for each item, the maximum of the window that begins with it."""
         from scipy.ndimage import maximum_filter1d
 
         size = min(lanes, len(self.trace))
@@ -318,7 +317,6 @@ def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
 
 
 def _check_lane(lane_law: Pmf, work: Pmf, what: str, constructor: str) -> None:
-    """Raise LawError if the lanes of a correlation have a law other than ``work``."""
     apart = abs(lane_law.mean() - work.mean()), abs(lane_law.var() - work.var())
     if max(apart) > 1e-9 * (1.0 + work.var()):
         raise LawError(
@@ -363,7 +361,7 @@ class Stickiness:
     """Maximum-likelihood estimate of the probability that an item of a trace repeats its neighbour.
 
     ``rho`` is the probability, and ``error`` is its standard error from the observed information.
-    ``low`` to ``high`` is a 95 % confidence interval (Wald; of the logit if rho is not 0 or 1).
+    ``low`` to ``high`` is a 95 % confidence interval (Wald; for the logit unless rho is 0 or 1).
     """
 
     rho: float

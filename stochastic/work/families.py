@@ -142,7 +142,7 @@ class FamilyLaw(Distribution):
         for name, value in (("low", low), ("high", high), ("family", family)):
             object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> Any:  # the functions of a family cannot be pickled, so its name is
+    def __reduce__(self) -> Any:  # pickle the family's name, not its functions
         return FamilyLaw, (self.name, self.parameters)
 
     @property
@@ -250,16 +250,15 @@ def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
 
 
 def _number_text(x: Any) -> str:
-    """Return the repr of a number; a whole float is written without its .0."""
     return repr(int(x)) if isinstance(x, float) and x.is_integer() and x < 2**53 else repr(x)
 
 
 # --- maximum likelihood, from a histogram of the samples; one-line functions are in the table.
 # Binomial, Poisson and negative binomial laws are one family, with the dispersion a = -1/trials, 0
-# or 1/r. Let T(j) be the number of samples above j, n that of all, and m their mean. With p
-# eliminated, the log-likelihood is
+# or 1/r. Let T(j) be the number of samples above j, n the number of all samples, and m
+# their mean. With p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # the deviation of an extreme is summed exactly in ranges up to this
+_EXACT = sizes.EXTREME_EXACT  # in wider ranges, the deviation of an extreme is approximate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,7 +311,7 @@ def _log_factorials(h: Histogram) -> float:
 
 
 def _dispersion_likelihood(h: Histogram, a: float) -> float:
-    """Return the log-likelihood at a dispersion, without the terms that do not depend on that."""
+    """Return the log-likelihood at a dispersion, without the terms that are the same for all."""
     j = np.arange(h.high)
     n, m = h.size, h.mean
     if a == 0:
@@ -321,7 +320,7 @@ def _dispersion_likelihood(h: Histogram, a: float) -> float:
 
 
 def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
-    """Return the log-likelihood at a dispersion and the mean of the samples."""
+    """Return the full log-likelihood at a dispersion, for the mean of the samples."""
     return _dispersion_likelihood(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
 
 
@@ -347,7 +346,6 @@ def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
 
 
 def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return trials and p of maximum likelihood, or a text that says why there are none."""
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
@@ -363,7 +361,7 @@ def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
 
 
 def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
-    """Return the standard errors of trials, treated as a real number, and p."""
+    """Return the standard errors of trials (treated as a real number) and of p."""
     j = np.arange(h.high)
     curved = float(np.dot(h.tail_counts, (trials - j) ** -2.0))
     failures = h.size * trials - h.total
@@ -372,7 +370,6 @@ def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]
 
 
 def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return r and p of maximum likelihood, or a text that says why there are none."""
     from scipy.optimize import brentq
 
     if h.excess <= 0:
@@ -402,7 +399,6 @@ def _x_minus_log1p(x: float) -> float:
 
 
 def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, ...]:
-    """Return the standard errors of r and p."""
     j = np.arange(h.high)
     curved = float(np.dot(h.tail_counts, (r + j) ** -2.0))
     return _standard_errors(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
@@ -439,7 +435,7 @@ def _count_parameter(
 
 # --- smallest and largest values whose probability a double can represent
 def _scalar_deviance(x: float, mean: float) -> float:
-    """Return x·log(x/m) + m - x, m the ``mean``, with a precision of a few digits."""
+    """Return x·log(x/m) + m - x with a precision of a few digits, where m is ``mean``."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
 
 
@@ -515,7 +511,7 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
 
 #: Coefficients of 1/x, 1/x³, ... in log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_FAR = 16.0  # From this x on, the series is exact to 1e-17.
+_FAR = 16.0  # For x >= this, the series is exact to 1e-17.
 _NEAR = 0.5  # Up to this |x-m|/(x+m), a deviance is a series; beyond it, little cancels.
 _TERMS = 28  # Terms of this series: 0.5**(2·28) / 59 < 1e-18.
 

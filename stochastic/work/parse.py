@@ -18,9 +18,10 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """The syntax of a family: the names of its numbers; the last ``optional`` ones are optional.
+    """The syntax of a family: the names of its numbers.
 
-    A family without names takes any number of values; its usage shows ``placeholder`` instead.
+    The last ``optional`` numbers may be left out. A family without names takes any number of
+    values; its usage shows ``placeholder`` instead.
     """
 
     numbers: tuple[str, ...]
@@ -115,7 +116,6 @@ def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _parse_number(word: str, text: str) -> Any:
-    """Return the number in a text as an int, a Fraction (``a/b``) or a float."""
     try:
         if re.fullmatch(r"[+-]?\d+", word):
             return int(word)

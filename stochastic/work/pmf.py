@@ -161,8 +161,8 @@ class Pmf:
         """Parse a law: ``geometric:0.05``, ``uniform:20,40`` or the path of a CSV file.
 
         Other laws are ``poisson:30 binomial:40,0.5 negative_binomial:5,0.3 bernoulli:1/4
-        weights:0.2,0.8``; the name of a family may be abbreviated if it stays unique. The file, or
-        ``.csv.gz``, has a column of samples, or one of values and one of probabilities or counts.
+        weights:0.2,0.8``; the name of a family may be abbreviated if it stays unique. A CSV
+        file has a column of samples, or a column of values and one of probabilities or counts.
 
         >>> Pmf.parse("nb:5,0.3")
         Pmf.negative_binomial(5, 0.3)
@@ -254,7 +254,7 @@ class Pmf:
             )
 
     def pmf(self, k: Any) -> Any:
-        """Return P(W = k) for a number or an array; it is 0 for numbers that are no values."""
+        """Return P(W = k) for a number or an array; it is 0 for numbers that W cannot take."""
         numbers = _check_numbers("k", k)
         is_value = (numbers >= self.low) & (numbers <= self.high) & (np.floor(numbers) == numbers)
         result = np.zeros(numbers.shape)
@@ -359,6 +359,9 @@ class Pmf:
     def shift(self, k: int) -> Pmf:
         """Return the law of W + k; k may be negative if no value becomes negative.
 
+        Laws of different forms are not equal, although the two laws here have the same
+        probabilities:
+
         >>> Pmf.geometric(0.05).shift(-1) == Pmf.negative_binomial(1, 0.05)
         False
         """
@@ -442,7 +445,6 @@ def is_weighted_law(value: Any) -> bool:
 
 
 def _check_numbers(name: str, values: Any) -> Floats:
-    """Return the values as an array of floats; LawError if one is NaN or no number."""
     try:
         result = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -453,5 +455,4 @@ def _check_numbers(name: str, values: Any) -> Floats:
 
 
 def _scalar_or_array(array: Any) -> Any:
-    """Return the array, or a Python number if the array has no dimension."""
     return array.item() if array.ndim == 0 else array

@@ -16,7 +16,7 @@ from stochastic.work.distribution import Distribution, check_span, tabulate
 from stochastic.work.families import FAMILIES
 
 _TERMS = sizes.TAIL_TERMS  # Upper limit on the terms of a tail that are added up.
-_FAR = 2.0**30  # Value from which a tail is examined for an infinite mean.
+_FAR = 2.0**30  # Beyond this value, a tail is examined for an infinite mean.
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def law_from_scipy(frozen: Any) -> Distribution:
 def _is_discrete(frozen: Any) -> bool:
     from scipy.stats import rv_discrete
 
-    if isinstance(frozen, rv_discrete):  # not frozen; only a law of given values is complete
+    if isinstance(frozen, rv_discrete):  # not frozen: complete only if its values are given
         return hasattr(frozen, "xk")
     kinds = {kind.__name__ for kind in type(frozen).__mro__}
     return bool(kinds & {"rv_discrete_frozen", "DiscreteDistribution"})

@@ -24,8 +24,6 @@ from stochastic.work.families import FamilyLaw, add_laws
 
 
 class _DerivedLaw(Distribution):
-    """A law derived from ``base``."""
-
     __slots__ = ()
 
     if TYPE_CHECKING:  # subclasses define a field
@@ -36,12 +34,10 @@ class _DerivedLaw(Distribution):
 
     @property
     def high(self) -> float:
-        """Return the largest value."""
         return self.base.high
 
     @property
     def has_infinite_mean(self) -> bool:
-        """True if the mean is infinite."""
         return self.base.has_infinite_mean
 
 

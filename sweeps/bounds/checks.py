@@ -33,9 +33,9 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points evaluated together, and of the first few: usually one of these is feasible.
+#: Number of points evaluated together. The first block is smaller: it usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: In grids with more points, boxes are bounded instead of evaluating every point.
+#: In grids with more points than this, boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
@@ -304,7 +304,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
 
 def check_enclosable(grid: Grid, roots: Roots) -> None:
-    """Raise an error if a primitive below the roots has no enclosure; it names the quantity."""
+    """Raise an error that names the quantity if a primitive below the roots has no enclosure."""
     for key, root in roots.items():
         for name in references(root):
             if grid.leaves[key][name].failures:

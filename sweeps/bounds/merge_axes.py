@@ -36,15 +36,14 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-#: Maximum number of combinations that are evaluated to merge axes; number of values of each axis in
-#: a first trial; a merge is worthwhile up to this share of distinct combinations; problems of at
-#: most this number of points are not merged.
-_MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = (
-    sizes.MERGE_MOST,
-    sizes.MERGE_TRIED,
-    0.75,
-    sizes.MERGE_WORTH,
-)
+#: Maximum number of combinations that are evaluated to merge axes.
+_MAX_COMBINATIONS = sizes.MERGE_MOST
+#: Number of values of each axis in a first trial.
+_TRIED_VALUES = sizes.MERGE_TRIED
+#: Axes are merged only if at most this share of their combinations is distinct.
+_MAX_SHARE = 0.75
+#: Problems of at most this number of points are not merged.
+_MIN_POINTS = sizes.MERGE_WORTH
 
 
 def merge_axes(
@@ -99,7 +98,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the axis or pair with the lowest share of distinct rows; False if all are high."""
+        """Merge the axis or pair with the lowest share of distinct rows; False if none is low."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
@@ -140,7 +139,7 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return the nodes over the group's axes that other nodes read; and required conditions."""
+        """Return the group's nodes that other nodes read, and the required conditions."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}
@@ -151,7 +150,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if, along each axis, some node has no value twice, so that nothing can be merged."""
+        """True if along each axis some node has no repeated value: nothing can be merged then."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):
@@ -207,7 +206,6 @@ class _AxisMerger:
         }
 
     def _grid_order(self, group: Sequence[str], places: Indices) -> Indices:
-        """Return the permutation that sorts combinations in the axis order of the grid."""
         result = self._grid_indices(group, places)
         return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
 

@@ -42,7 +42,7 @@ Roots = Mapping[Key, Node]
 
 
 class Boxes(NamedTuple):
-    """Some boxes (columns), given by their first and last index along each axis (rows)."""
+    """Several boxes: arrays of first and last indices, with a row per axis and a column per box."""
 
     lo: Indices
     hi: Indices
@@ -109,8 +109,10 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
 # --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: Maximum number of rows that are ordered recursively; pieces of this size are not split further.
-_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
+#: If there are more rows than this, they are only sorted, not ordered recursively.
+_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
+#: Pieces of at most this number of rows are not split further.
+_MIN_PIECE = sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
@@ -184,7 +186,7 @@ class RangeExtremes:
             self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
-        """Return the trend of the leaf over boxes, given by an array per axis of each end."""
+        """Return the trend of the leaf over boxes; ``lo`` and ``hi`` have one row per axis."""
         lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
         if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -239,7 +241,7 @@ class RangeExtremes:
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Return extremes over ranges of 2**level indices; each axis becomes two axes: level, first."""
+    """Return extremes over ranges of 2**level indices; each axis becomes two: level and start."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -265,7 +267,7 @@ class BoxProblem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trend_algebra()
-        #: By id of a node: bit masks of the axes on which it depends, and of all other axes.
+        #: For each node, by its id: the mask of the axes it depends on, and the mask of all others.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
         self.fixed_trends: dict[int, Trend] = {}
@@ -375,14 +377,14 @@ class MergedProblem:
     fixed_indices: Mapping[str, int]
 
     def grid_place(self, place: Indices) -> dict[str, int]:
-        """Return the index along each axis of the grid of a point of the problem."""
+        """Return a point of the problem as an index along each axis of the grid."""
         result = dict(self.fixed_indices)
         for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
             result.update(zip(axes, table[:, index].tolist(), strict=True))
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the number of the problem's axis that contains ``axis``; and each row's index."""
+        """Return the number of the axis that contains ``axis``, and its index in each row."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
@@ -430,7 +432,7 @@ _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 def tile_boxes(
     tiling: Tiling, row: Sequence[int], numbers: Indices
 ) -> tuple[Indices, Indices, Indices]:
-    """Return the first and last index along each axis (rows) of tiles, and their number of points.
+    """Return first indices and last indices of tiles (a row per axis), and their point counts.
 
     ``row`` has the sizes of the axes that form the row of the nest. If a tile begins or ends in the
     middle of such an axis, its box has more points than the tile.
@@ -508,7 +510,7 @@ class Enclosures:
 class InfeasibleTiles:
     """A test for tiles where no point meets the rules, so that no output need be evaluated.
 
-    Constraints (``where``) count only if ``feasible`` is the only output; others ignore them.
+    Constraints (``where``) count only if ``feasible`` is the only output, as others ignore them.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
@@ -527,7 +529,7 @@ class InfeasibleTiles:
         return self._enclosures[key]
 
     def is_infeasible(self, key: Key, low: Indices, high: Indices) -> Mask:
-        """Return the mask of boxes of the switch-free axes where no point meets the rules."""
+        """Return the mask of boxes where no point meets the rules; boxes have no switch axes."""
         rules = self._rule_enclosures(key)
         if rules is None:
             return np.zeros(low.shape[1], dtype=bool)

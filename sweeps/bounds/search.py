@@ -25,10 +25,10 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes of a round; number of parts of each box that are bounded in the round.
+#: Number of boxes per round, and number of parts of each box that the round bounds.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
-#: If more than POOL boxes are open, we search those with the highest bounds first, each with the
-#: budget DEEP_BUDGET, to save memory.
+#: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
+#: budget DEEP_BUDGET per box, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
@@ -132,7 +132,6 @@ class _BoxSearch:
         self._collect(left, [part for part in result if part is not None])
 
     def report(self) -> None:
-        """Report the best value and the lower bound, unless the search has a target."""
         goal = self.incumbent
         if goal.target == -math.inf:
             bound = float(self.pool.bounds.min(initial=goal.value))
@@ -204,7 +203,7 @@ def _run_empty_search() -> None:
 
 
 def compile_parts() -> None:
-    """Compile the functions of the search that can be compiled in a process of their own."""
+    """Compile those functions of the search that a separate process can compile."""
     from sweeps.bounds.compiled import depth_first
 
     tape = encode_tape(BoxProblem(constant(0.0), {}, {}))

@@ -22,15 +22,12 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-#: Maximum number of points of a statistic that becomes a formula; a statistic of at most this
-#: number of values is computed instead; maximum numbers of values and of results of a statistic
-#: that is computed before a proof.
-MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
-    sizes.EXPAND_POINTS,
-    sizes.EXPAND_CHEAP,
-    sizes.EXPAND_MOST,
-    sizes.EXPAND_NUMBERS,
-)
+#: A statistic over more points than this is not written as a formula.
+MAX_EXPANDED_POINTS = sizes.EXPAND_POINTS
+#: A statistic of at most this number of values is computed, not written as a formula.
+CHEAP_VALUES = sizes.EXPAND_CHEAP
+#: A statistic is computed before a proof if it has at most these numbers of values and results.
+MAX_VALUES, MAX_RESULTS = sizes.EXPAND_MOST, sizes.EXPAND_NUMBERS
 _LEAF_OPS = ("constant", "reference")
 
 
@@ -38,7 +35,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """Return a grid in which statistics over few points are formulas.
 
     Other statistics stay leaves, which are computed when they are first read. So do statistics of
-    few values, unless ``inputs_move``: then quantities on which they depend will vary.
+    few values, unless ``inputs_move``, which means that quantities they depend on will vary.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:

@@ -37,11 +37,12 @@ class BorderQuantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextBorders:
-    """The next border below and above (first axis) each point, along one quantity.
+    """For each point, the next border below it and the next border above it, along one quantity.
 
-    ``value`` is the quantity at the point, and ``border`` is its value at the border (NaN if there
-    is none). ``case_beyond`` is the case on the other side. ``undecided_gaps`` counts the gaps in
-    which a border may have been missed.
+    The first axis of each array has two entries: below and above. ``value`` is the quantity at the
+    point, and ``border`` is its value at the border (NaN if there is none). ``case_beyond`` is the
+    case on the other side. ``undecided_gaps`` counts the gaps in which a border may have been
+    missed.
     """
 
     value: Floats
@@ -55,8 +56,8 @@ def grid_borders(
 ) -> NextBorders:
     """Return the next borders along one quantity, which is an axis or a leaf of the grid.
 
-    ``roots`` maps switch labels to the expression of the case over the leaves; ``dims`` are the
-    axes of the answer, and ``places`` are the indices along each of them to start from.
+    ``roots`` maps switch labels to the expression of the case over the leaves. ``dims`` are the
+    axes of the answer; ``places`` has the indices along each of them at which the search starts.
     """
     shape = tuple(len(places[dim]) for dim in dims)
     cells = shape or (1,)
@@ -159,7 +160,6 @@ def _borders_between_values(
 def _borders_along_input(
     leaves: Leaves, root: Node, quantity: BorderQuantity, indices: Places, count: int
 ) -> tuple[Crossings, bool, Floats]:
-    """Return the borders along a leaf, whether it takes integers only, and its present values."""
     leaf = leaves.get(quantity.name)
     value = math.nan if leaf is None else leaf.array[tuple(indices[axis] for axis in leaf.axes)]
     start = np.asarray(np.broadcast_to(value, (count,)), dtype=float)
@@ -200,10 +200,9 @@ def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None 
 def _nearest_borders(
     line_crossings: Crossings, start: Floats, exact: bool
 ) -> tuple[Floats, NDArray[np.int16]]:
-    """Return the nearest borders below and above the values ``start`` of each line, and the cases.
+    """Return, for each line, the nearest borders below and above ``start``, and the cases beyond.
 
-    The case is that beyond the border. If ``exact``, a border is returned as the first value beyond
-    it that the quantity can take.
+    If ``exact``, a border is returned as the first value beyond it that the quantity can take.
     """
     lines, steps = start.shape
     position = border_positions(line_crossings)

@@ -55,12 +55,12 @@ _ROW = sizes.LEAF_ROW
 
 
 class CompiledObjectives:
-    """The objectives of a problem at all combinations of indices, by a compiled loop nest."""
+    """A compiled loop nest that evaluates the objectives of a problem at all points of a box."""
 
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem
         order = np.argsort(problem.sizes, kind="stable").tolist()
-        count, length = 0, 1  # number of axes that form a row, and of points of a full row
+        count, length = 0, 1  # the number of axes in a row, and of points in a full row
         while count < len(order) and length < _ROW:
             count += 1
             length *= int(problem.sizes[order[-count]])
@@ -84,7 +84,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return the objectives (rows) at all combinations of indices, with one array per axis."""
+        """Return the objectives (rows) at all combinations of the indices given per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
@@ -100,7 +100,7 @@ class CompiledObjectives:
         return result
 
     def places(self, indices: Sequence[Indices], flat: Indices) -> Indices:
-        """Return the index along each axis (rows) of the combinations at flat positions."""
+        """Return the combinations at the positions ``flat``: one row of indices per axis."""
         order = (*self.outer, *self.row)
         split = unravel(flat, [indices[axis].size for axis in order])
         places = np.empty((len(indices), flat.size), dtype=np.int64)
@@ -130,11 +130,12 @@ def compile_objectives_in_time(
 #: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: Upper limit on the archived points with which new points are compared before all others.
+#: Upper limit on the archived points with which new points are compared first.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: If there are more new points than the first number, archived points are sorted by how many
-#: points of a sample they dominate. The second number is the size of the sample.
-_PRESORT_MIN_POINTS, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
+#: With more new points than this, archived points that dominate many sampled points come first.
+_PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
+#: Number of sampled points.
+_SAMPLE = sizes.ARCHIVE_SAMPLE
 
 
 class Archive:
@@ -175,7 +176,7 @@ class Archive:
         joined = np.concatenate([self.values, values], axis=1)
         reach = np.ptp(joined, axis=1, keepdims=True)
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
-        # a point precedes the points that it dominates, also after rounding, which is monotone
+        # a point comes before all points that it dominates; rounding keeps this order
         order = np.lexsort((*values[::-1], rank))
         best = non_dominated_in_order(values[:, order], raise_if_interrupted)
         values, places = values[:, order[best]], places[:, order[best]]
@@ -189,20 +190,20 @@ class Archive:
             )
 
 
-#: Number of boxes processed together; maximum number of points of a box that is scanned; maximum
-#: number of points of several small boxes that are scanned in one call.
-BATCH, MAX_SCAN_POINTS, JOINT_SCAN_POINTS = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
+#: Number of boxes processed together.
+BATCH = sizes.BEAT_BATCH
+#: Larger boxes are halved; a box of at most this number of points is scanned.
+MAX_SCAN_POINTS = sizes.BEAT_LEAF
+#: Maximum number of points of all small boxes that are scanned in one call.
+JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
 #: Number of points of a problem above which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: Sizes of the heuristic start: number of random points; maximum number of points of the coarse
-#: grid; points improved along each axis, values tried on the axis, and rounds of improvement.
-_SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
-    sizes.BEAT_DRAWN,
-    sizes.BEAT_COARSE,
-    sizes.BEAT_IMPROVED,
-    sizes.BEAT_TRIED,
-    sizes.BEAT_ROUNDS,
-)
+#: The heuristic start: number of random points, and maximum number of points of a coarse grid.
+_SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
+#: Number of archived points that are then improved along one axis after the other.
+_IMPROVED_POINTS = sizes.BEAT_IMPROVED
+#: Number of values tried along an axis, and number of rounds over all axes.
+_AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 
 
 class FrontSearch:
@@ -281,7 +282,6 @@ class FrontSearch:
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
     def _objective_ranges(self) -> Floats:
-        """Return each objective's range over the archive (a column); 1 where the range is 0."""
         values = self.archive.values
         if not values.shape[1]:
             return np.ones((len(values), 1))
@@ -438,7 +438,6 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        """True if a gap between the archived points is not yet proven empty."""
         corners = _gap_corners(self.archive.values)
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]
@@ -452,7 +451,6 @@ class _GapSearch:
             self.closed_corners = np.concatenate([self.closed_corners, corner], axis=1)
 
     def report(self) -> None:
-        """Report the size of the front."""
         self.searches[0].report()
 
 
@@ -482,9 +480,9 @@ def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -
 
 
 # --- Breaking ties: the first of equal configurations, for all points of a front together
-# A configuration *meets* a target (the objectives of a point of the front) if it is as low in every
-# objective. The axes of the grid are fixed one after the other: each at the lowest index with which
-# the target can still be met, given the indices of the axes before. All targets are sought
+# A target is the vector of objectives of a point of the front. A configuration *meets* it if none
+# of its objectives is higher. The axes are fixed one after the other: each at the lowest index with
+# which the target can still be met, given the indices of the axes before. All targets are sought
 # together, in boxes that are halved until no target can be met at a lower index.
 
 
@@ -495,9 +493,9 @@ _RELATIVE_ERROR = 1e-12
 class _TieBreakSearch:
     """The search for the first configuration, in the order of ``axes``, that meets each target.
 
-    ``targets`` are vectors of objectives (columns) that no configuration dominates. ``places`` has,
-    per target, known indices (one row per axis) that meet it, or -1. The search ends after
-    ``max_boxes`` boxes.
+    ``targets`` are vectors of objectives (columns) that no configuration dominates. ``places`` has
+    one column per target: the indices of a configuration known to meet it, or -1. The search ends
+    after ``max_boxes`` boxes.
     """
 
     def __init__(
@@ -517,8 +515,8 @@ class _TieBreakSearch:
             self.compiled_objectives = compile_objectives_in_time(self.problem, stats)
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
-        #: Mask of the targets with a known configuration, and the indices of that configuration.
-        #: ``low`` and ``high`` are the first and last row along each axis that are still allowed.
+        #: ``is_met``: the targets with a known configuration, whose indices are in ``places``.
+        #: ``low`` and ``high``: the first and last row along each axis that are still allowed.
         self.is_met = np.all(places >= 0, axis=0)
         self.places = np.zeros_like(places)
         for row, at, before in zip(self.places, moved, places, strict=True):
@@ -544,7 +542,7 @@ class _TieBreakSearch:
         return True
 
     def grid_places(self) -> Indices:
-        """Return, for each target (columns), the index along each axis of the grid (rows)."""
+        """Return the configurations found: one column per target, one row per axis of the grid."""
         result = np.zeros((len(self.axes), self.is_met.size), dtype=np.int64)
         for (names, table), rows in zip(self.space.rows, self.places, strict=True):
             for name, column in zip(names, table, strict=True):
@@ -585,7 +583,6 @@ class _TieBreakSearch:
         return run_search(self, self.stats, self.max_boxes)
 
     def has_open_pieces(self) -> bool:
-        """True if a box is left."""
         return bool(self.owner.size)
 
     def step(self) -> None:
@@ -631,7 +628,7 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return a mask: for which pairs the box may lower the target's index; and the pairs."""
+        """Return the mask of pairs whose box may lower the target's index, and all pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -703,14 +700,12 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-#: Number of boxes bounded before the gaps of a front of two objectives are searched one by one;
-#: number of boxes bounded before ties are broken point by point; in grids with more than the third
-#: number of points, the compiled code that searches gaps is prepared in advance.
-BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
-    sizes.FRONT_PATIENCE,
-    sizes.FRONT_SINGLE,
-    sizes.FRONT_VAST,
-)
+#: Number of boxes bounded before the gaps of a front of two objectives are searched one by one.
+BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
+#: Number of boxes bounded before ties are broken point by point.
+MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
+#: In grids of more points than this, the code that searches gaps is compiled in advance.
+_GAP_MIN_POINTS = sizes.FRONT_VAST
 
 
 def certified_front(
@@ -776,7 +771,6 @@ def certified_front(
 
 
 def _proven_mask(values: Floats, ideals: Floats) -> Mask:
-    """Return the mask of points that no box can dominate, given the boxes' lower bounds."""
     result = np.ones(values.shape[1], dtype=bool)
     for ideal in ideals.T[:, :, None]:
         result &= ~(np.all(ideal <= values, axis=0) & np.any(ideal < values, axis=0))

@@ -25,10 +25,12 @@ from symbolic.ops import Node, both, constant, where
 # --- A heuristic start: coordinate descent along single axes, then along pairs of axes
 
 
-#: Number of random start points, and number of the best of them that are improved.
+#: Number of random start points, and number of the best start points that are improved.
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
-#: Maximum numbers of values tried along an axis, of points along a pair of axes, and of rounds.
-_AXIS_VALUES, _PAIR_POINTS, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, sizes.DESCENT_ROUNDS
+#: Maximum number of values tried along one axis, and of points tried along a pair of axes.
+_AXIS_VALUES, _PAIR_POINTS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR
+#: Maximum number of rounds over all axes and pairs.
+_ROUNDS = sizes.DESCENT_ROUNDS
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
@@ -130,7 +132,7 @@ NO_WINNER = Winner(place=None, value=math.inf, bound=math.inf, is_settled=True)
 
 
 def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -> list[SwitchCase]:
-    """Return, for each set of switch labels, the case of the first goal, over all goals' axes."""
+    """Return a case for each set of switch labels: the first goal over the axes of all goals."""
     dims = grid.sort_axes({*dims_of(grid, goals), *extra_axes})
     sizes = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(dims)}
     return [
@@ -208,7 +210,7 @@ def ranked_winners(
 def _ranked_places(
     case: SwitchCase, fixed: Mapping[str, int], stats: SearchStats
 ) -> Iterator[tuple[float, dict[str, int]]]:
-    """Yield finite values in ascending order with their points; find each value by a search."""
+    """Yield finite values in ascending order with their points; a search finds each value."""
     value = -math.inf
     while True:
         part = replace(case, root=_restrict_above(case.root, value))

@@ -30,10 +30,10 @@ BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedBoxes:
-    """Boxes, given by their first and last index (one row per axis), and a mask: ``certain``.
+    """Boxes, given by their first and last index (one row per axis).
 
-    In a certain box all configurations meet the conditions; in the others some may. ``complete`` is
-    False if the search ended early, when some boxes could still be halved.
+    ``certain`` is the mask of proven boxes: all their configurations meet the conditions. In the
+    others some may. ``complete`` is False if the search ended before all boxes were decided.
     """
 
     dims: tuple[str, ...]
@@ -45,7 +45,7 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The certain and the undecided boxes under one label of each switch axis."""
+    """The proven and the undecided boxes under one label of each switch axis."""
 
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
@@ -58,7 +58,7 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return two masks of boxes, which certainly or possibly meet the conditions, and widths.
+        """Return the masks of boxes that surely and that possibly meet the conditions, and widths.
 
         The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """
@@ -134,7 +134,6 @@ class _AllCaseBoxes:
         self.max_boxes, self.unreported_points = max_boxes, 0.0
 
     def add(self, case: _CaseBoxes) -> None:
-        """Add a case and classify its whole box."""
         self.cases.append(case)
         points = case.problem.points
         add_total(int(points))
@@ -142,18 +141,15 @@ class _AllCaseBoxes:
         case.add_boxes(case.problem.whole_box)
 
     def has_open_pieces(self) -> bool:
-        """True if a box is open and the number of boxes is within its limit."""
         some = any(case.open_boxes for case in self.cases)
         return some and sum(case.size for case in self.cases) <= self.max_boxes
 
     def step(self) -> None:
-        """Split the largest open boxes of each case."""
         for case in self.cases:
             if case.open_boxes:
                 case.split_largest()
 
     def report(self) -> None:
-        """Report the number of points decided since the last report."""
         left = sum(float(boxes.points.sum()) for case in self.cases for boxes in case.open_boxes)
         add_done(int(self.unreported_points - left))
         self.unreported_points = left

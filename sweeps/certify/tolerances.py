@@ -39,9 +39,10 @@ from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, i
 # extreme is bracketed closely enough or the limit on the number of pieces is reached.
 
 
-#: Maximum number of bisection rounds; limit on the average number of pieces per configuration;
-#: relative width at which a bracket is close enough.
-ROUNDS, MEAN_PIECES, RELATIVE_TOLERANCE = 20, sizes.RANGES_PIECES, 1e-4
+#: Maximum number of bisection rounds, and of pieces per configuration on average.
+ROUNDS, MEAN_PIECES = 20, sizes.RANGES_PIECES
+#: A bracket of at most this relative width is not halved further.
+RELATIVE_TOLERANCE = 1e-4
 #: Number of configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER
 
@@ -73,7 +74,7 @@ class ToleranceProblem:
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Return an enclosure of the quantity over intervals of inputs, and its trend in each."""
+        """Return an enclosure of the quantity over intervals of inputs, and its trends."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
@@ -119,7 +120,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
         middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
         here = problem.values(owner, middle)
         np.fmin.at(attained, owner, here)
-        below = np.where(point, here, below)  # the inputs are at one point, where the extreme is
+        below = np.where(point, here, below)  # the piece is one point: its value is the bound
         goal = attained[owner]
         last = turn == ROUNDS or 2 * owner.size > pieces * problem.count
         near = np.where(np.isfinite(goal), RELATIVE_TOLERANCE * np.abs(goal), 0.0)
@@ -184,7 +185,7 @@ def _split_pieces(
     return np.tile(owner[selection], 2), low, high
 
 
-#: Maximum number of pieces: of all configurations together, and of one configuration.
+#: Maximum number of pieces of all configurations together, and of pieces of one configuration.
 ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
@@ -252,7 +253,10 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """Return the problem of a node at flat indices over ``plain``: axes that are not switches."""
+    """Return the problem of a node at the flat indices ``numbers`` over ``plain``.
+
+    ``plain`` are the axes that are not switches.
+    """
     index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
@@ -329,7 +333,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return the mask of finite lower bounds up to the lowest surely feasible upper bound."""
+    """Return where ``low`` is not above the lowest ``high`` of a surely feasible configuration."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))
@@ -338,7 +342,6 @@ def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
 def _bounds_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> Any:
-    """Return the lower and upper bounds (rows) of the quantity within a cell of the inputs."""
     ends = np.empty((2, selection.size))
     for first in range(0, selection.size, BLOCK_POINTS):
         block = slice(first, first + BLOCK_POINTS)
@@ -377,9 +380,11 @@ def _problem_in_cell(
 # configuration is certified: such a configuration certainly can be the best.
 
 
-#: Number of parts into which each input is cut, by number of inputs; number of boxes per batch.
-_CELLS_PER_INPUT, _BLOCK_BOXES = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER
-#: The same for computing winning shares; used if at most ``_FINE_MAX_BOXES`` boxes are left.
+#: With 1, 2 or 3 inputs, each input is cut into this number of parts.
+_CELLS_PER_INPUT = {1: 32, 2: 8, 3: 4}
+#: Number of boxes per batch.
+_BLOCK_BOXES = sizes.RIVALS_TOGETHER
+#: Winning shares are computed with more parts per input, if at most _FINE_MAX_BOXES boxes are left.
 _FINE_CELLS_PER_INPUT, _FINE_MAX_BOXES = {1: 512, 2: 24, 3: 8}, sizes.RIVALS_FEW
 
 
@@ -487,7 +492,6 @@ class _WinnerSearch:
         return np.unique(np.array(result, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
 
     def run(self, max_boxes: int) -> tuple[CertifiedBoxes, Floats]:
-        """Halve boxes until all are single configurations or ``max_boxes`` would be exceeded."""
         winners = self._certain_winners()
         points = Boxes(winners, winners)
         cells = self._input_cells(1)
@@ -543,7 +547,7 @@ class _WinnerSearch:
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:
-    """Return the shares of the cells in which each box certainly wins, and may win (two rows)."""
+    """Return two rows: the share of cells that each box certainly wins, and that it may win."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
     for cell in cells:
@@ -557,14 +561,13 @@ def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> 
 
 
 def _contains_any(boxes: Boxes, places: Indices) -> Mask:
-    """Return the mask of boxes that contain at least one of the given points (columns)."""
     lo, hi = boxes.lo[:, :, None], boxes.hi[:, :, None]
     inside = (lo <= places[:, None]) & (places[:, None] <= hi)
     return np.asarray(np.any(np.all(inside, axis=0), axis=1))
 
 
 def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
-    """Return an upper bound of the best value in a cell: the lowest among some configurations."""
+    """Return a value that the minimum of a cell cannot exceed: the lowest bound at ``points``."""
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 

@@ -26,8 +26,8 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Number of tasks submitted per worker thread, including the running one; and number of additional
-#: tasks, which workers that join later can take.
+#: Number of submitted tasks per worker thread, including the task that runs, and number of
+#: additional tasks for workers that join later.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
 #: Number of parts of a query per worker thread, so that all threads end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
@@ -50,7 +50,7 @@ Answer = TypeVar("Answer")
 
 
 def versions() -> dict[str, str]:
-    """Return the package versions and size settings on which the bytes of a tile depend."""
+    """Return the versions of packages and the size settings that affect the bytes of a tile."""
     known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
     return {**known, "DSE_SIZES": sizes.SETTING}
 
@@ -73,9 +73,10 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 @contextmanager
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
-    """Yield the workers of a Client or scheduler address, or of ``workers`` new local processes.
+    """Yield the workers of a Dask cluster, or of ``workers`` new local processes.
 
-    The processes end with the block. Without arguments yield None: this process then does the work.
+    ``client`` is a Client or a scheduler address. The processes end with the block. Without
+    arguments yield None: this process then does the work.
     """
     if client is None and workers is None:
         yield None
@@ -132,7 +133,6 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
 
 
 def _connect(address: str) -> Any:
-    """Return a client of the scheduler at an address."""
     from distributed import Client
 
     class ClosingClient(Client):  # type: ignore[misc]
@@ -223,7 +223,7 @@ class Workers:
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task if no worker exists that can have begun it; return True if cancelled."""
+        """Cancel a task unless a worker exists that may have begun it; return True if cancelled."""
         return not self.client.nthreads() and future.cancel()
 
 

@@ -99,7 +99,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the path, or the target if it is a link; and the mode of the file there, or None."""
+    """Return the path, or its target if it is a link, and the mode of an existing file or None."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)

@@ -49,7 +49,6 @@ _EXTERNAL_HINT = (
 
 
 def _check_netcdf_libraries() -> None:
-    """Raise DseError if h5netcdf or h5py (an optional extra) is not installed."""
     try:
         import h5netcdf  # noqa: F401
         import h5py  # noqa: F401
@@ -275,7 +274,6 @@ def _quote(name: Any) -> str:
 
 
 def _stored_name(name: Any, *, coordinate: bool = False) -> str:
-    """Return a name as zarr and netCDF store it."""
     text = str(name).translate(_SLASHES)
     return "_".join(text.split()) if coordinate else text
 
@@ -405,7 +403,7 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store lazily. If a run wrote the store, each shard is checked when read."""
+    """Open a zarr store lazily; if a run wrote it, each shard is checked when it is read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))

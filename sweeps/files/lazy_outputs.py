@@ -72,7 +72,6 @@ def _lazy_arrays(
 
 
 def _cuts(part: StorePart, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
-    """Return the sizes of the blocks along each axis."""
     from dask.array.core import normalize_chunks
 
     wanted: Any = part.tile_shape

@@ -28,10 +28,10 @@ _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
-#: Maximum size of the leading comment, and of one value that is not text. [B]
+#: Maximum sizes of the leading comment, and of one value that is not text. [B]
 _MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
-#: Start of a cell that a spreadsheet takes for a formula, after any number of apostrophes. Writing
-#: adds an apostrophe to such a cell, and reading removes one.
+#: Start of a cell that a spreadsheet takes for a formula, if apostrophes before it are removed.
+#: Writing adds an apostrophe to such a cell, and reading removes one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 #: Start of a formula in the comment; a spreadsheet splits the comment into cells at these signs.
 _IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
@@ -44,7 +44,6 @@ def _cell(text: str) -> str:
 
 
 def _text_of(cell: str) -> str:
-    """Return the text of a cell made by :func:`_cell`."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
@@ -58,7 +57,6 @@ def _escape_header(header: str) -> str:
 
 
 def _header(ds: xr.Dataset) -> str:
-    """Return the dimensions, types and attributes of a Dataset as JSON."""
     text = json.dumps(
         {
             "cells": "formulas have an apostrophe",

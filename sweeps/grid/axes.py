@@ -141,7 +141,6 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
 
 
 def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
-    """Return the error for an axis with the key ``between``; it suggests a dense grid instead."""
     low, high = "low", "high"
     if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
         low, high = (f'"{end}"' if isinstance(end, str) else str(end) for end in ends)

@@ -81,7 +81,7 @@ def _simplify(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def _number(value: bool | float) -> NDArray[Any]:
-    """Return an array of one value, because exp and log of Python floats differ from NumPy's."""
+    """Return an array of one value, because exp and log differ between Python floats and arrays."""
     return np.array([value], dtype=bool if isinstance(value, bool) else float)
 
 
@@ -100,7 +100,10 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 
 
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
-    """Return the rule of ``both`` or ``either``: a constant argument decides it or is removed."""
+    """Return the rule for a constant argument of ``both`` or ``either``.
+
+    A constant that equals ``absorbing`` is the result; any other constant is removed.
+    """
 
     def rule(a: Node, b: Node) -> Node | None:
         for condition, other in ((a, b), (b, a)):
@@ -130,7 +133,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 # --- Table equations, evaluated once for each distinct combination of inputs
 
 
-#: Time after which the work moves to threads [s], and number of pieces of work for each thread.
+#: Time after which the work moves to threads [s], and number of pieces of work per thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -183,7 +186,6 @@ class _FailureReason(str):
 def _raise_if_all_failed(
     equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
 ) -> None:
-    """Raise DseError if an equation failed at every input."""
     for number, eq in enumerate(equations):
         if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
             why = results[rows[0]][number]
@@ -347,7 +349,6 @@ def _add_label_indices(
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
-    """Return the part of a leaf at the given indices along switch axes."""
     switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf

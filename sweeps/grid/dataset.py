@@ -248,7 +248,7 @@ def answers_as_arrays() -> Iterator[None]:
 
 
 class _ArrayAnswer:
-    """The arrays of a Dataset, which is built only when anything but its attributes is read."""
+    """The arrays of a Dataset; the Dataset is built when anything but its attributes is read."""
 
     def __init__(self, outputs: Mapping[str, Any], coordinates: Mapping[str, Any], attrs: Any):
         self.outputs, self.coordinates, self.attrs = outputs, coordinates, dict(attrs)

@@ -32,7 +32,7 @@ class Goal:
         return self.text
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
-        """Return the formula; the goal's sign decides what ``worst`` and ``best`` in it mean."""
+        """Return the formula; the goal's sign decides the meaning of ``worst`` and ``best``."""
         return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:
@@ -133,10 +133,10 @@ def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """Return the signed objective, which is infinite where a condition fails or it has no value."""
+    """Return the signed objective; it is infinite where it has no value or a condition fails."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # False for NaN, and for infinity if it is maximized
+    holds = value > -math.inf  # False for NaN, and for infinity that is maximized
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):

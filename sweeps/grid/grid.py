@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute the leaves that are not computed yet, and leaves that share a pass in one pass."""
+    """Compute all leaves that are not computed yet, in one pass for leaves that share a pass."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -185,7 +185,7 @@ class Grid:
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """Return an output's node; NaN (-1 for flags) where a rule over ``dims`` is broken."""
+        """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
         graph = self.graphs[key]
@@ -247,7 +247,10 @@ class Grid:
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """Yield each key of switch labels, and its view of an array with the last axes ``dims``."""
+        """Yield each key of switch labels, and the view of an array for these labels.
+
+        The last axes of the array are ``dims``.
+        """
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 
@@ -315,7 +318,6 @@ class Grid:
 
 
 def _all(nodes: Iterable[Node]) -> Node:
-    """Return the conjunction of conditions."""
     listed = list(nodes)
     return constant(both(*listed) if listed else True)
 
@@ -336,7 +338,7 @@ class Tiling:
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return a box's (first, last + 1) on each axis, first flat index and number of points."""
+        """Return a tile's (first, last + 1) on each axis, first flat index and number of points."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -354,7 +356,7 @@ class Tiling:
         return bounds, origin, (high - low) * self.inner
 
     def locate(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for each flat index, the number of its box, and the box's first flat index."""
+        """Return, for each flat index, the number of its tile, and the tile's first flat index."""
         if self.split < 0:
             return np.zeros_like(flat), np.zeros_like(flat)
         whole, size = self.inner * self.sizes[self.split], self.inner * self.step

@@ -192,10 +192,11 @@ def add_statistics(
     switches: set[str],
     compute_statistics: ComputeStatistics,
 ) -> None:
-    """Add the statistics of a graph to its leaves, first the statistics within conditions.
+    """Add the statistics of a graph to its leaves; those that conditions contain come first.
 
     Points where a condition fails have no value. Such points make most statistics along their axis
-    NaN, but ``best`` ignores them. Statistics within a condition ignore conditions with statistics.
+    NaN, but ``best`` ignores them. A statistic that a condition contains ignores all conditions
+    that contain statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -210,8 +211,6 @@ def add_statistics(
 
 @dataclass(frozen=True, slots=True)
 class _StatisticBuilder:
-    """A builder of the leaves of one graph's statistics."""
-
     graph: Graph
     leaves: Mapping[str, Leaf]
     axes: Mapping[str, Axis]
@@ -221,11 +220,9 @@ class _StatisticBuilder:
     passes: dict[Any, StatisticPass] = field(default_factory=dict)
 
     def axes_of(self, *nodes: Node) -> set[str]:
-        """Return the axes of the leaves below some nodes."""
         return {axis for n in references(*nodes) for axis in self.leaves[n].axes}
 
     def leaf(self, name: StatisticName, skip_statistic_conditions: bool) -> Leaf:
-        """Return the leaf of a statistic."""
         graph, leaves, axes, about = self.graph, self.leaves, self.axes, name.statistic
         node = graph.flatten(about.argument)
         if about.kind == "error":
@@ -290,7 +287,7 @@ class _StatisticBuilder:
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """Return the axes that the text of a statistic names; ``design`` stands for several."""
+        """Return the axes that the text of a statistic names; ``design`` names several axes."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
@@ -322,7 +319,6 @@ class _StatisticBuilder:
         return result
 
     def _refuse_labels(self, name: StatisticName) -> None:
-        """Raise DseError if a statistic other than ``chance`` has cases or bounds as its values."""
         about = name.statistic
         if about.kind == "chance" or about.argument.op != "reference":
             return
@@ -335,7 +331,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output that is part of a condition so ignores another condition."""
+        """Raise DseError if an output, as part of a condition, must ignore another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)

@@ -204,16 +204,17 @@ class WorkLaw(str):
     pmf: Pmf
     content: str
 
-    #: Law of the loss of a group with the given number of lanes; rigorous bounds on its mean loss.
+    #: Law of the loss of a group with the given number of lanes.
     imbalance = _cached_by_law(_imbalance)
+    #: Rigorous bounds on the mean loss of such a group.
     bounds = _cached_by_law(_bounds)
-    #: Sufficient number of bins, and the slowdown of items sorted into these (lanes, bins).
+    #: Sufficient number of bins, and slowdown with items sorted into bins. Arguments: lanes, bins.
     binning = _cached_by_law(_binning)
-    #: Mean of the longest of several correlated items (items, correlation).
+    #: Mean of the longest of several correlated items. Arguments: items, correlation.
     mean_max = _cached_by_law(_mean_max)
-    #: Best length of a piece, and the cost of lockstep with it (lanes, overhead).
+    #: Best length of a piece, and the cost of lockstep with it. Arguments: lanes, overhead.
     best_piece_length = _cached_by_law(_best_piece_length)
-    #: Best number of items in lockstep, and its cost (lanes, overhead).
+    #: Best number of items in lockstep, and its cost. Arguments: lanes, overhead.
     best_granularity = _cached_by_law(_best_granularity)
     _cached_piece_law = _cached_by_law(_pieces)
 
@@ -231,7 +232,10 @@ class WorkLaw(str):
         return self.imbalance(lanes).order_statistics()
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
-        """Return the law of a piece of an item, and the mean number of pieces. Length 0: no cut."""
+        """Return the law of a piece of an item, and the mean number of pieces.
+
+        With ``length`` 0, items are not cut.
+        """
         if length == 0:
             return self, 1.0
         pmf, count = self._cached_piece_law(length, overhead)

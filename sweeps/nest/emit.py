@@ -102,7 +102,7 @@ class StepPlacement:
         """Assign the steps of long loops along the row to stages; odd stages contain the calls.
 
         A step with one operand moves to the stage of its first use, if that stage is later. Then
-        its operand is buffered instead of its result; other steps may also need it.
+        the operand, which other steps may also need, is buffered instead of the result.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -142,7 +142,7 @@ class StepPlacement:
         return self.variables[id(node)]
 
     def operand(self, node: Node, position: tuple[int, int]) -> str:
-        """Return the text that reads a node's value at a position: a depth and a stage."""
+        """Return the text that reads a node's value at a position (depth, stage)."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):
@@ -160,7 +160,7 @@ class StepPlacement:
         return self.name(node)
 
     def _place(self, node: Node) -> str:
-        """Return the text of the index where a leaf's value, or its row's first one, is stored."""
+        """Return the text of the index of a leaf's value, or of the first value of its row."""
         axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
         place = ""
         for axis in axes:
@@ -207,11 +207,12 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Maximum length of a piece of a row; with this length the buffers fit the first-level cache.
+#: Maximum length of a piece of a row: so the buffers fit into the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: A row of at least the first length gets no further axis. A row of at least the second length gets
-#: no axis with which it would become longer than a piece.
-_LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
+#: A row of at least this length gets no further axis.
+_LONG_ENOUGH = sizes.NEST_LONG
+#: A row of at least this length gets no axis that would make it longer than a piece.
+_ACCEPTABLE_ROW = sizes.NEST_SHORT
 
 
 def row_axis_count(sizes: Sequence[int]) -> int:
@@ -346,7 +347,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # a later piece of the row can have lower indices, and ties go to the lowest index
+            # among ties the lowest index wins, and a later piece of the row can have lower indices
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(

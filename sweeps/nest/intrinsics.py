@@ -104,7 +104,7 @@ def maximum(_: Any, a: Any, b: Any) -> Any:
 
 
 def _llvm_intrinsic(name: str) -> Any:
-    """Return an LLVM function of one float; Numba would take long to resolve NumPy's ufunc."""
+    """Return an LLVM function of one float; Numba takes long to resolve the NumPy function."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
@@ -138,7 +138,7 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
 
 
 # --- Access to memory by pointers
-# For indices of arrays Numba emits code for negative indices, and LLVM takes long to remove it.
+# Numba allows for negative indices of arrays, and LLVM takes long to remove the code for them.
 
 
 _REALS = types.CPointer(types.float64)

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Number of strong points (those compared first with all points); size of the sample from which
-#: they are chosen; number of points that are compared with the front in one batch.
-_ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
+#: Number of strong points, which are compared with all points before any others.
+_ARCHIVE = sizes.REDUCE_ARCHIVE
+#: Size of the sample from which strong points are chosen.
+_SAMPLE = sizes.REDUCE_SAMPLE
+#: Number of points that are compared with the front in one batch.
+_BATCH_POINTS = sizes.REDUCE_TOGETHER
 
 
 def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
@@ -42,7 +45,8 @@ def non_dominated_by(
     """Return the indices of the points (columns of ``values``) that no strong point dominates.
 
     A point that equals a strong point with a lower index is not returned either. ``places`` are the
-    indices of the strong points (-1: before all points), which must be finite.
+    indices of the strong points; -1 stands for an index below all others. The values of strong
+    points must be finite.
     """
     result = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
@@ -171,7 +175,7 @@ def sum_cells(values, weights, cells, sums) -> None:
 
 @compiled(_nrt=False)
 def update_two_best(values, best, second, ties) -> None:
-    """Update the two smallest values of each column, and the number of rows with the smallest."""
+    """Update each column's two smallest values, and its number of rows with the smallest value."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(row.size):
@@ -189,10 +193,10 @@ def update_two_best(values, best, second, ties) -> None:
 def share_wins_and_regret(
     values, best, second, ties, weights, win_shares, regrets, counts_and_distance
 ) -> None:
-    """Compute, for each row, the share of columns it wins (ties share a column) and its regret.
+    """Compute each row's regret, and the share of columns it wins (ties share a column).
 
     Both are weighted sums over the columns with a finite best value. The columns are divided into
-    equal groups. ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum per group.
+    equal groups: ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum per group.
     ``counts_and_distance`` has, for each row, the number of columns where it is best, the number
     where another row is better, and the root mean square distance to the best other row.
     """

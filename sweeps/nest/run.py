@@ -26,7 +26,7 @@ TILE = sizes.RUN_TILE
 NUMPY_POINTS = sizes.RUN_SMALL
 #: Up to this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: From this number of points, tiles of a group that have no feasible points are skipped.
+#: In groups of at least this number of points, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -79,7 +79,7 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the cached program that computes outputs over ``dims``: axes that are not switches.
+    """Return the cached program that computes outputs over ``dims``, which has no switch axes.
 
     The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
     """
@@ -120,7 +120,7 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return a leaf's values as a nest reads them: over the whole row, if it varies there."""
+    """Return a leaf's values as a nest reads them: for the whole row, if they vary along it."""
     axes = (*(axis for axis in outer if axis in leaf.axes), *row)
     array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):
@@ -213,7 +213,6 @@ def tile_count(shape: Sequence[int]) -> int:
 
 
 def _target(points: int) -> int:
-    """Return the target number of points of a tile; it depends on nothing but ``points``."""
     return min(TILE, max(SINGLE_TILE_POINTS, points // 4))
 
 

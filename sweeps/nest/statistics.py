@@ -9,7 +9,7 @@ allow for values that few or no draws have reached:
 - A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n for no hit in n.
 - The error of a mean includes 3.7 / n times the widest gap between two values, or times the reach
   of a tail beyond the extremes (as heavy as the replicates' extremes suggest), if that is longer.
-  If few draws contribute most of a mean, its error is at least that of a count of so few.
+  If few draws contribute most of a mean, its error allows for the error of such a small count.
 - If all draws have the same value, other values have a chance of at most 3.7 / n. They lie in the
   range of the formula over the laws of its inputs, which an enclosure proves.
 - A quantile lies between order statistics. Beyond the last one, the formula's range bounds it.
@@ -99,7 +99,7 @@ def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Fl
 def range_of(
     part: Grid, root: Node, dims: Sequence[str], whole: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return bounds of a formula over a part of a grid that hold for all draws.
+    """Return bounds of a formula, over a part of a grid, that hold for all draws.
 
     Both bounds broadcast over ``dims``: all axes of the formula except the draws. A random input
     lies in the range of its draws or, if ``whole``, of its law. The bounds are infinite if a
@@ -122,8 +122,8 @@ def range_of(
     return np.asarray(result.lo), np.asarray(result.hi)
 
 
-#: Factor by which the tail index estimated from the replicates is multiplied; maximum tail index.
-#: The tail index of a Pareto law is the rate at which its mean excess grows.
+#: The tail index of a Pareto law is the rate at which its mean excess grows. The index estimated
+#: from the replicates is multiplied by the factor, and then limited to the maximum.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
@@ -229,7 +229,7 @@ RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
 #: Function of lower bounds, upper bounds and row indices; it returns bounds of derived values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: Error probability, on each side, of a quantile whose error is reported as 0.
+#: A quantile's error is 0 if an interval with this error probability per side is a single value.
 _CERTAIN_TAIL = 5e-5
 #: Relative difference up to which values are taken as equal.
 _EQUAL_TOLERANCE = 1e-13
@@ -240,9 +240,9 @@ class SamplingDesign:
     """The way in which rows of values were drawn.
 
     A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts; with fewer than two, the draws are all
-    values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
-    ``range_at`` encloses the formula over the laws of its inputs.
+    draws consist of ``replicates`` independent parts. If there are fewer than two parts, the draws
+    are all values of a law. ``weights`` of the values in a row sum to 1; all draws have the same
+    weight. ``range_at`` encloses the formula over the laws of its inputs.
     """
 
     draws: int
@@ -265,7 +265,7 @@ class SamplingDesign:
         return _weighted_sum(values.reshape(points, self.draws, -1), self.value_weights(count))
 
     def value_ranges(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds of the formula at some rows; unknown ones are infinite."""
+        """Return lower and upper bounds of the formula at some rows; infinite if unknown."""
         if self.range_at is None:
             shape = rows.size, count // self.draws
             return np.full(shape, -np.inf), np.full(shape, np.inf)
@@ -331,7 +331,7 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with each row's mean or (population) standard deviation, by ``kind``.
+    """Fill ``out`` with each row's mean or population standard deviation, as ``kind`` says.
 
     An empty array of ``weights`` means equal weights.
     """
@@ -418,7 +418,7 @@ def summary(
     out: Floats,
     sorted_rows: SortedRows | None = None,
 ) -> None:
-    """Fill ``out`` with a statistic of each row of values."""
+    """Fill ``out`` with the given statistic of each row of values."""
     rows = RowValues(values, weights, statistic.level, sorted_rows)
     ROW_STATISTICS[statistic.kind].fill(rows, out)
 
@@ -480,10 +480,10 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean of the values beyond the quantile, and a part of the quantile.
+        """Fill ``out`` with the mean of each row's tail: the values beyond the quantile.
 
-        Short rows are summed in ascending order, because proofs expand such sums in this order
-        (:class:`symbolic.statistics.NodeValues`).
+        The value at the quantile counts in part. Short rows are summed in ascending order, because
+        proofs expand such sums in this order (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
         short = count <= SHORT_ROW
@@ -493,7 +493,7 @@ class RowValues:
         out /= float((1 - level) * count)
 
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the quantile plus the mean excess over it, given weights.
+        """Fill ``out`` with the mean of a weighted tail: the quantile plus the mean excess over it.
 
         See Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk
         2, equation 4.
@@ -605,7 +605,7 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the distance from a quantile to the farther one of the quantiles at two levels.
+        """Return the larger of the distances from a quantile to the quantiles at two levels.
 
         For a level below the first draw or above the last, the bound of the formula is used.
         """

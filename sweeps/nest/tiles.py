@@ -21,12 +21,13 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: Up to this number of points, NumPy evaluates without a nest; points of a tile that fits the
-#: cache.
-NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
-#: Minimum number of tiles for which enclosures save time; maximum number of tiles in a batch.
+#: Up to this number of points, NumPy evaluates without a nest.
+NUMPY_POINTS = sizes.PASS_SMALL
+#: Number of points of a tile: its values fit into the cache.
+TILE_POINTS = sizes.PASS_PIECE
+#: Minimum number of tiles for which enclosures save time, and maximum number of tiles per batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
-#: Number of pieces of a batch for each thread.
+#: Number of pieces, per thread, into which a batch is split.
 _SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
@@ -35,7 +36,7 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """The numbers of tiles and points that were skipped because they cannot change the result.
+    """The numbers of tiles and of points that were skipped because they cannot change the result.
 
     ``points_left`` is the number of points that an interrupt left out.
     """
@@ -76,7 +77,7 @@ def iterate_tiles(
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
     the mask of tiles to visit. It is called for each batch, after the results of the batch before.
-    An interrupt raises an error. If ``partial``, it ends the loop; ``skipped`` counts points left.
+    An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -112,7 +113,7 @@ def aggregate_points(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """Yield, in order, aggregates of formulas over ``dims``; each aggregate is of some tiles.
+    """Yield one aggregate of formulas over ``dims`` per group of tiles, in order.
 
     ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes it, a
     row of values per formula, the mask of the ``condition``, and the flat index of the first point.
@@ -133,7 +134,9 @@ def aggregate_points(
     kinds = [*["float"] * count, "bool"][: len(nodes)]
     ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
     compile_nest(ready.nest)
-    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a mask takes less memory
+    tiling = ready.tiling(
+        TILE_POINTS if count else 2 * TILE_POINTS
+    )  # masks take less memory than values
 
     points_cut: list[int] = []
 
@@ -164,8 +167,10 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
 
 Floats = NDArray[np.float64]
 
-#: Up to this number of values, NumPy evaluates rows without a nest; number of values per visit.
-ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
+#: Up to this number of values, NumPy evaluates rows without a nest.
+ROWS_SMALL = sizes.ROWS_SMALL
+#: Number of values of the rows that are passed in one visit.
+ROWS_BLOCK = sizes.ROWS_BLOCK
 #: If rows have fewer values than this, the innermost loops run over points, not along rows.
 _SHORT_ROW = sizes.ROWS_SHORT
 
@@ -204,7 +209,6 @@ def _visit_rows_innermost(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
-    """Visit rows with ``reduced_axes`` as the innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
     dims = (*result_axes, *reduced_axes)
@@ -247,7 +251,6 @@ def _visit_rows_outermost(
     reduced_axes: Sequence[str],
     visit: Callable[[list[Floats], int], None],
 ) -> None:
-    """Visit rows with ``reduced_axes`` as the outermost loops: one pass for each value of a row."""
     count = math.prod(grid.shape(reduced_axes))
     ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
     compile_nest(ready.nest)

@@ -73,7 +73,8 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
 
     ``counts`` has a row for each of the ascending ``prefixes``. ``first_prefix`` has, for each
     value of the first digit, the index of the first prefix that begins with this digit, or -1. It
-    is empty while the first digit is counted. ``totals`` are the counts of numbers and of NaN.
+    is empty in the pass that counts the first digit. ``totals`` are the counts of numbers and of
+    NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
@@ -100,7 +101,7 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: From this number of values, compiled code counts them.
+#: If there are at least this many values, compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
 #: Minimum number of slots into which the range of a histogram is divided.
 _SLOTS = sizes.BINS_SLOTS
@@ -158,7 +159,7 @@ class BinCounts:
 
 
 class DigitCounts:
-    """For each prefix, counts of the digit at bit ``shift`` of the 64-bit keys that begin so."""
+    """Counts of a digit (the bits from ``shift`` on) of 64-bit keys: a row for each key prefix."""
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift
@@ -166,7 +167,7 @@ class DigitCounts:
         for k in range(len(prefixes) - 1 if self.first_prefix.size else -1, -1, -1):
             self.first_prefix[(int(prefixes[k]) << (shift + DIGIT_BITS)) >> (64 - DIGIT_BITS)] = k
         self.counts = np.zeros((len(prefixes), 1 << DIGIT_BITS), dtype=np.int64)
-        self.totals = np.zeros(2, dtype=np.int64)  # numbers, NaN
+        self.totals = np.zeros(2, dtype=np.int64)  # the counts of numbers and of NaN
 
     def feed(self, values: Floats, allowed: Mask) -> None:
         """Count the values where ``allowed`` is True."""
@@ -205,8 +206,8 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
     """Return the exact quantiles of a formula over the feasible configurations.
 
     The q-quantile of N values is the smallest value x such that at least q N values are <= x (the
-    inverse of the distribution function, without interpolation); for q = 0, the minimum. NaN is
-    ignored. Each of four passes determines 16 bits of the keys of the quantiles.
+    inverse of the distribution function, without interpolation). The 0-quantile is the minimum. NaN
+    is ignored. Each of four passes determines 16 bits of the keys of the quantiles.
     """
     shares = _parse_shares(q)
     begins, before = [0] * len(shares), [0] * len(shares)
@@ -252,7 +253,7 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
 
 
 def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
-    """Return as attributes: the conditions, and the numbers of feasible and of undefined points."""
+    """Return attributes: the conditions, and the numbers of feasible and of undefined points."""
     numbers, undefined = (int(n) * source.weight for n in totals)
     return {
         "conditions": "; ".join(source.conditions),
@@ -285,7 +286,6 @@ _MAX_BINS = sizes.BINS_MOST
 
 
 def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
-    """Return the number of feasible configurations with a value in each bin."""
     result = source.gather(lambda: BinCounts(edges))
     skipped = source.skipped_tiles.attributes(source.weight)
     weight, outside = source.weight, result.outside_counts
@@ -310,7 +310,7 @@ def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
 
 
 def bin_edges(source: FormulaValues, bins: Any) -> Floats:
-    """Return the edges of ``bins`` equal bins over the finite values; or check the edges given."""
+    """Return the edges of ``bins`` equal bins over the finite values, or check the given edges."""
     bins = bins[()] if isinstance(bins, np.ndarray) else bins  # an array of shape () is a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _MAX_BINS:
@@ -390,7 +390,7 @@ def count_by_independent_groups(
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
 ) -> int:
-    """Count points that meet all conditions, as a product over groups that share no axes."""
+    """Count points that meet all conditions, as a product over groups without common axes."""
     groups: list[tuple[list[Node], set[str]]] = []
     for node, axes in conditions:
         meets = [group for group in groups if not group[1].isdisjoint(axes)]
@@ -491,14 +491,12 @@ class _FoldAggregate:
         self.fold, self.weight = fold, weight
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Feed the values (a row for each formula) where ``allowed`` is True."""
         rows = np.atleast_2d(values)
         rows = rows if np.all(allowed) else rows[:, allowed]
         if rows.shape[1]:
             self.fold.feed(rows, self.weight)
 
     def add(self, other: _FoldAggregate) -> None:
-        """Merge the fold of another part."""
         self.fold.merge(other.fold)
 
 

@@ -21,9 +21,9 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Dimension of the models that are followed, and dimension of those that are assumed to be right.
+#: Dimension of the models that are followed, and of the models that are assumed to be right.
 MODEL_DIMENSION, REFERENCE_DIMENSION = "model", "under"
-#: Objectives with a smaller relative difference are ties.
+#: Objectives tie if their relative difference is below this.
 TIE_TOLERANCE = 1e-12
 
 Variable = tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]
@@ -92,7 +92,6 @@ class _ModelComparison:
 
     # --- cases, bounds, feasibility
     def feasibility_differences(self) -> dict[str, Variable]:
-        """Return the mask of configurations that some models allow and others do not."""
         dims = self.table.dims([])
         feasible = self.table.broadcast_over(FEASIBLE, dims).astype(bool)
         allowed = self._with_models_first(feasible, dims)
@@ -102,7 +101,7 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Return where the models' cases or bounds differ; and the share of points, by pair."""
+        """Return where the models' cases or bounds differ, and how often each pair differs."""
         node = reference(name)
         known = self.table.dims([node, *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
@@ -144,7 +143,10 @@ class _ModelComparison:
     def _differing_share(
         self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Return the share of differences among the points feasible for both, by other model."""
+        """Return the share of points with a difference, per other model.
+
+        Only points that are feasible for both models count.
+        """
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
@@ -152,7 +154,10 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return, for each model, a table from flag values to codes of meanings (-1 if unused)."""
+        """Return a table per model from its flag values to common codes of their meanings.
+
+        Flag values that do not occur have the code -1.
+        """
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
             texts: Mapping[str, Any] = read_json(attrs["flag_meanings_by_model"])
@@ -179,7 +184,6 @@ class _ModelComparison:
 
     # --- optima
     def optima(self, goal: Goal) -> dict[str, Variable]:
-        """Return each model's best configuration, and its regret under each other model."""
         table = self.table
         used = references(goal.node(table.quantities))
         if not any(MODEL_DIMENSION in table.ds[name].dims for name in used):
@@ -226,7 +230,6 @@ class _ModelComparison:
     def _best_coordinates(
         self, axis: str, places: NDArray[np.int64], missing: NDArray[np.bool_]
     ) -> Variable:
-        """Return the values of an axis at the models' optima."""
         ds, size = self.table.ds, self.table.axes[axis]
         values = np.asarray(ds[axis].values) if axis in ds.coords else np.arange(size)
         result = values[np.maximum(places, 0)]

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 # if one takes long to evaluate (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again; number of random points to compare with
-#: an answer; maximum number of points of a front that are compared with all others.
+#: Maximum number of named points that are evaluated again, and number of random points.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
+#: Maximum number of points of a front that are compared with all other points of the front.
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise unless named points have the search's scores, in order, and no other is better."""
+    """Raise unless named points have the search's scores and order, and no point is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
@@ -87,7 +87,7 @@ def check_optimum(
         return
     against = [best[k][tuple(places[axis] for axis in query.per)] for k in range(len(drawn))]
     counts = allowed & np.all(np.isfinite(drawn), axis=0)
-    if len(drawn) > 1:  # a later objective may be NaN where an earlier one is best
+    if len(drawn) > 1:  # where the first objective is best, a later one may be NaN
         counts &= np.all(np.isfinite(against), axis=0)
     better, equal = np.zeros(counts.shape, dtype=bool), np.ones(counts.shape, dtype=bool)
     for mine, theirs in zip(drawn, against, strict=True):
@@ -105,7 +105,7 @@ def check_optimum(
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite, although the answer is that none is."""
+    """Raise if a sampled point is feasible and finite, although the answer says that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample(source.sizes, {})
@@ -126,7 +126,7 @@ def check_front(
 ) -> None:
     """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that are proven. ``complete``: all points were considered.
+    ``proven_mask`` marks the points that are proven. ``complete``: no point was left out.
     """
     if not source.sizes:
         return
@@ -217,7 +217,6 @@ class _FailureReport:
     def check_finite_and_feasible(
         self, places: Places, values: Sequence[Floats], feasible: Mask
     ) -> None:
-        """Raise unless all points are feasible and all their objectives are finite."""
         if wrong := _first_index(~feasible):
             self.fail("a named point is not feasible", places, values, wrong)
         if wrong := _first_index(~np.all(np.isfinite(values), axis=0)):
@@ -248,7 +247,6 @@ class _FailureReport:
         numbers: Sequence[int],
         scores: Floats | None = None,
     ) -> None:
-        """Raise an internal error that describes the query and the point."""
         k = numbers[0] if numbers else 0
         point = {
             name: np.asarray(array)[places[axis][k]].item()
@@ -267,8 +265,9 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """Return the best configurations of a source.
 
     Each objective decides among the ties of the objectives before it. Several configurations lie
-    along ``tie`` if the query asks only for ties, otherwise along ``rank``. A value of ``per`` with
-    fewer configurations than others is filled up with NaN, -1, False or an empty label.
+    along ``tie`` if the query asks only for ties, otherwise along ``rank``. Lists for different
+    values of ``per`` may differ in length; shorter lists are padded with NaN, -1, False or an empty
+    label.
     """
     goals = query.goals
     try:
@@ -290,7 +289,6 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
 
 
 def _find_points(source: QuerySource, query: Query) -> RankedPoints:
-    """Return the configurations that the query asks for, best first."""
     goals = query.goals
     if len(goals) == 1 and not query.has_ties_or_within:
         choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
@@ -328,7 +326,7 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield, for each value of an objective, the best among its ties by the objectives after it."""
+    """Yield, for each value of an objective, the best of its ties by the later objectives."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
-    """Return the shape of index arrays, one for each axis; (1,) if there is no axis."""
+    """Return the common shape of the index arrays of all axes; (1,) if there is no axis."""
     return next((index.shape for index in places.values()), (1,))
 
 
@@ -47,7 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of winners; ``places`` has their indices or -1, of shape (*per, top)."""
+    """Return the Dataset of winners; ``places``, of shape (*per, top), has indices or -1."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
@@ -107,7 +107,7 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """Return the answer, or the error if no point is feasible, for each value of the axes ``per``.
+    """Return, for each value of the axes ``per``, the answer, or the error if no point is feasible.
 
     If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
     """
@@ -156,7 +156,7 @@ def stack_answers(
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge attributes of parts: the minimum of flags, the maximum of gaps, sums of others."""
+    """Merge attributes of parts: the minimum of flags, the maximum of gaps, the sum of others."""
     result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -274,7 +274,7 @@ class QuerySource(Sliceable, Protocol):
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
         """Return the ``top`` best points by a stage's objective, with ties in axis order.
 
-        Points must meet earlier objectives' bounds. Without ``per``, the list may be shorter.
+        Points must meet earlier objectives' bounds. Without ``per``, fewer than ``top`` may result.
         """
 
     def within_tolerance(
@@ -295,7 +295,7 @@ class QuerySource(Sliceable, Protocol):
         """Return the values of formulas over the source, or over the part at ``indexers``."""
 
     def draw_scores(self, goal: Goal, along: str) -> DrawScores:
-        """Return the objective of each configuration in each draw (along the axis ``along``)."""
+        """Return the objective of each configuration in each draw of the axis ``along``."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
@@ -339,7 +339,7 @@ MAX_LISTED = sizes.LISTED_MOST
 
 
 def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
-    """Return the predicate of an error message: about ties, or about near-best configurations."""
+    """Return the predicate of an error message about ties or near-best configurations."""
     value = f"{goal.sign * best_score:.6g}"
     if tolerance:
         return f"are within {tolerance:.6g} of the best {goal.text}, {value}"
@@ -510,7 +510,6 @@ def build_query(
 
 
 def _check_method(method: str, time_limit: Any, gap: Any) -> None:
-    """Raise DseError if the method is unknown, or if a scan is given a limit."""
     if method not in _METHODS:
         raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     limits = {"time_limit": time_limit, "gap": gap}
@@ -522,7 +521,6 @@ def _check_method(method: str, time_limit: Any, gap: Any) -> None:
 
 
 def _check_number(name: str, value: Any, expected: str) -> None:
-    """Raise DseError unless a value is a finite number that is not negative."""
     wrong = isinstance(value, bool) or not isinstance(value, (int, float))
     if wrong or not 0 <= value < math.inf:
         raise DseError(f"{name} = {value!r}: expected {expected}")

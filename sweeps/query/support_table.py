@@ -97,7 +97,7 @@ def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
 
 
 def reject_statistic(name: str, why: str) -> None:
-    """Raise DseError for the statistic ``name``, unless it is empty; ``why`` names the reason."""
+    """Raise DseError unless ``name`` is empty; ``why`` is the key of the reason."""
     if name:
         raise DseError(f"{name} cannot be bounded: {WHY_UNBOUNDED[why]}; {_WORKAROUNDS[why]}")
 

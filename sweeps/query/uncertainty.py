@@ -66,7 +66,8 @@ def draw_dimension(axes: Collection[str]) -> str:
 class SourceOverDraws(Sliceable):
     """The configurations of a source, each with one value per draw.
 
-    ``fresh`` is the same source with other draws. If ``exact``, the draws enumerate all outcomes.
+    ``fresh`` is the same source with other draws. If ``exact``, the draws list all possible
+    outcomes.
     """
 
     source: QuerySource
@@ -90,7 +91,7 @@ class SourceOverDraws(Sliceable):
         return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
     def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
-        """Return the objective over the draws and over the fresh draws (or the draws, if none)."""
+        """Return the scores over the draws, and over the fresh draws (else the draws again)."""
         first = self.source.draw_scores(goal, self.draw_axis)
         return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
@@ -122,7 +123,6 @@ class _PartChances:
 
     @property
     def length(self) -> int:
-        """Return the number of listed configurations."""
         return len(self.columns["chance"])
 
 
@@ -229,7 +229,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 NOTHING_TO_MEASURE = "none"
 #: Approximate number of cells into which draws are grouped to find likely winners.
 _CELLS = sizes.CELLS_OF_DRAWS
-#: At most this number of configurations are likely winners because they win the most draws.
+#: Maximum number of likely winners, which are the configurations that win the most draws.
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
@@ -324,7 +324,7 @@ def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: I
 
 
 def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
-    """Return each configuration's weighted sum over each cell: shape (configurations, cells)."""
+    """Return weighted sums over the draws of each cell: shape (configurations, cells)."""
     result = np.empty((flat.size, int(cells.max()) + 1))
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(result.shape[1]))
@@ -338,7 +338,6 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 
 
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
-    """Return the shares of ``rivals``, given those of ``able``; rivals not in ``able`` have 0."""
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
 
@@ -355,12 +354,12 @@ def _value_by_cells(
 def _value_by_nested_draws(
     goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int
 ) -> _InformationValue:
-    """Return the value of information from nested draws; the means of inner draws give the choice.
+    """Return the value of information, where means of inner draws decide the choice.
 
     The minimum of noisy means is too low by about their variance, so the value is too high. With
-    half of the n inner draws the value is higher still. This excess measures the bias, which equals
-    it if the bias falls as 1/n, and is a third of it if the bias falls as 1/n**2 (evenly spread
-    draws). So two thirds of the excess are subtracted, and one third is added to the error.
+    half of the n inner draws the value is higher still. This excess measures the bias: it equals
+    the bias if that falls as 1/n, and is three times the bias if that falls as 1/n**2 (evenly
+    spread draws). So two thirds of the excess are subtracted, and one third is added to the error.
     """
     contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates
@@ -389,7 +388,7 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Adjust values so that no set is worth more than a set that contains it or ``maximum``."""
+    """Adjust values so that no set is worth more than ``maximum`` or a set that contains it."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]

@@ -20,7 +20,7 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Minimum time to wait for compiled code; it may be in the cache and only have to be loaded. [s]
+#: Minimum time to wait for compiled code, since loading it from the cache is quick. [s]
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 #: Time after the limit in which the remaining cells of ``per`` still get a quick answer. [s]
@@ -30,7 +30,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """Flags of the process; and the thread, if any, that still compiled when its query ended."""
+    """Flags of the process, and the thread that went on compiling after its query ended, if any."""
 
     is_handling = False
     is_requested = False
@@ -144,7 +144,7 @@ def return_best_on_interrupt(query: _F) -> _F:
 def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
     """Do work in a thread; raise OutOfTimeError at the deadline, but let the thread continue.
 
-    Later calls then find the work done. ``what`` names it in the message.
+    Later calls then find the work done. ``what`` names the work in the message.
     """
     failed: list[BaseException] = []
     over = threading.Event()

@@ -125,7 +125,7 @@ class RunCounter:
         self.failed += points
 
     def add_infeasible(self, points: int) -> None:
-        """Count values of infeasible tiles; :meth:`add_done` counts them too."""
+        """Count values of infeasible tiles; the count of :meth:`add_done` includes them."""
         with self.lock:
             self.infeasible += points
 

@@ -17,9 +17,12 @@ from typing import TypeVar
 from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
-#: Requests above this size are checked [B]; maximum share of the available memory for a request.
-_MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
-#: For cgroup v2, then v1: folder, file of the limit, file of the usage, key of reclaimable bytes.
+#: Only requests above this size are checked. [B]
+_MIN_CHECKED_BYTES = 1 << 26
+#: A request for more than this share of the available memory is an error.
+_SHARE = 0.95
+#: For cgroup v2, then v1: the folder, the files with the limit and the usage, and the key of the
+#: number of reclaimable bytes.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     (
@@ -50,7 +53,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
-    """Return a list of the memory that a control group leaves [B]; it is empty without a limit."""
+    """Return a list with the free memory of a control group [B], or an empty list if unlimited."""
     with suppress(OSError, ValueError):
         most = int((folder / limit).read_text())
         now = int((folder / used).read_text())

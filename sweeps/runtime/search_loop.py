@@ -62,9 +62,10 @@ class Search(Protocol):
 def run_search(
     search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0
 ) -> bool:
-    """Step until no piece is open; return False if the deadline or ``max_boxes`` comes first.
+    """Make steps until no piece is open; return False if a limit is reached before.
 
-    At least ``min_steps`` steps are made as long as pieces are open.
+    The limits are the deadline and ``max_boxes``. At least ``min_steps`` steps are made as long as
+    pieces are open.
     """
     done = 0
     while search.has_open_pieces():
@@ -81,7 +82,7 @@ def iterate_batches(
     points: int,
     report_left: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
-    """Yield the batches of a scan, given with their numbers of points, until an interrupt.
+    """Yield the batches of a scan until an interrupt; each item of ``batches`` has a point count.
 
     An interrupt raises an error. But if ``report_left`` is given, the results so far are an answer:
     the loop ends after a call of ``report_left`` with the number of points that are left.

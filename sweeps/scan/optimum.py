@@ -32,8 +32,9 @@ def top_k(
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the ``count`` smallest values for each cell of the axes ``per``.
 
-    The results are flat indices over the other axes (-1 if there is no finite value), the values,
-    both of shape (*per, count), and the names of these other axes.
+    The first result has flat indices over the other axes (-1 if there is no finite value), and the
+    second has the values. Both have the shape (*per, count). The third has the names of the other
+    axes.
     """
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
@@ -56,7 +57,7 @@ def top_k(
 def broadcast_axes(
     values: Floats, dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Broadcast values along additional axes, on which they do not depend; also return all axes."""
+    """Broadcast values along the axes ``extra_axes`` and return them, and the names of all axes."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
     return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
@@ -65,10 +66,11 @@ def broadcast_axes(
 def add_idle_axes(
     flat: Indices, values: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return the winners over all axes, including idle ones, along which all points tie.
+    """Return the winners over all axes, including idle axes, along which all points tie.
 
     ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. They suffice: each
-    of the first ``top`` winners over all axes projects to one of the first ``top`` over ``rest``.
+    of the first ``top`` winners over all axes lies, on ``rest``, at one of the first ``top``
+    winners.
     """
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]
@@ -108,7 +110,7 @@ def unravel_places(
     return places
 
 
-#: Number of points of a tile, whose values are reduced and not stored.
+#: Number of points of a tile; its values are reduced and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
 #: Number of points evaluated in one batch if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
@@ -133,7 +135,6 @@ def scan_top_k(
 
 
 def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
-    """Evaluate a node of each graph over ``dims``, switch axes included, with NumPy."""
     full = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(full, dims):
         piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
@@ -165,7 +166,7 @@ def _top_k_fused(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Compute :func:`top_k` by a loop nest that keeps the best of each tile; merge the tiles."""
+    """Compute :func:`top_k` by a loop nest that stores only the best values of each tile."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -197,7 +198,7 @@ def _merge_top_k(
 def ravel_with_switches(
     flat: Indices, plain: Sequence[str], labels: Mapping[str, int], rest: Sequence[str], grid: Grid
 ) -> Indices:
-    """Convert flat indices over ``plain`` into flat indices over ``rest``, with switch labels."""
+    """Convert flat indices over ``plain`` into flat indices over ``rest``, given switch labels."""
     if not any(dim in labels for dim in rest):
         return flat
     split = unravel(np.maximum(flat, 0), grid.shape(plain))
@@ -223,7 +224,7 @@ def _top_k_of_case(
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
     def may_improve(enclosures: list[Any], _: Any) -> Mask:
-        return np.asarray(enclosures[0].lo < best[-1])  # a tie in a later tile does not matter
+        return np.asarray(enclosures[0].lo < best[-1])  # a tie in a later tile has a higher index
 
     def work(numbers: Indices) -> tuple[Floats, Indices]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
@@ -252,7 +253,6 @@ class _RunningFront:
         self.places = np.empty(0, dtype=np.int64)
 
     def add(self, values: Floats, places: Indices) -> None:
-        """Add points, then drop each new or old point that another dominates."""
         places = np.concatenate([self.places, places])
         order = np.argsort(places, kind="stable")
         joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
@@ -260,7 +260,6 @@ class _RunningFront:
         self.values, self.places = joined[:, best], places[order][best]
 
     def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> Mask:
-        """Return the mask of tiles that may contain a new non-dominated point."""
         least = np.stack([interval.lo for interval in enclosures])
         worth: Mask = np.all(least < math.inf, axis=0)
         for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:

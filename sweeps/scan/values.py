@@ -63,7 +63,7 @@ class DatasetTable:
         return tuple(axis for axis in self.axes if axis in used)
 
     def broadcast_over(self, name: str, dims: Sequence[str]) -> NDArray[Any]:
-        """Return a variable as an array that can be broadcast over ``dims``."""
+        """Return a variable as an array that can be broadcast over the axes ``dims``."""
         variable = self.ds[name].variable
         present = [dim for dim in dims if dim in variable.dims]
         array = variable.transpose(*present).values.astype(np.float64, copy=False)
@@ -193,7 +193,7 @@ class GridValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """Aggregate the values (:data:`FormulaValues`) except in tiles beyond ``value_ranges``."""
+        """Aggregate the values; tiles that lie outside of ``value_ranges`` are skipped."""
         whole, self.skipped_tiles = make(), SkippedTiles()
         keys = self.grid.graphs
         roots = {key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in keys}
@@ -211,8 +211,6 @@ class GridValues:
         make: Callable[[], AnyAggregate],
         value_ranges: ValueRanges | None,
     ) -> None:
-        """Aggregate the values of one part of the grid, and merge the result into ``whole``."""
-
         def add_tile(part: AnyAggregate, values: Floats, allowed: Mask, _: int) -> None:
             part.feed(values[0] if len(values) == 1 else values, allowed)
 
@@ -259,7 +257,7 @@ def no_number_error(source: FormulaValues) -> InfeasibleError:
 
 
 def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
-    """Yield blocks of a Dataset along some dimensions; each chunk is read once."""
+    """Yield blocks of a Dataset along the dimensions ``dims``; each chunk is read once."""
     sizes = {dim: int(ds.sizes[dim]) for dim in dims}
     largest = max(ds.variables.values(), key=lambda variable: variable.size, default=None)
     chunks: Mapping[Any, tuple[int, ...]] = {}
@@ -305,7 +303,7 @@ class TableValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """Aggregate all values (:data:`FormulaValues`), even those outside of ``value_ranges``."""
+        """Aggregate all values, also those outside of ``value_ranges``."""
         whole = make()
         for part in iterate_blocks(self.ds[self.names], self.dims):
             table = DatasetTable(part, self.where)

@@ -18,7 +18,7 @@ from stochastic import sizes
 
 #: Number of points of a block; for these, all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
-#: If the range of values, relative to their magnitude, is below this, it is due to rounding.
+#: If (largest - smallest value) / magnitude is below this, the differences are due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 Floats = NDArray[np.float64]
@@ -54,9 +54,9 @@ def decompose_variance(
 ) -> VarianceDecomposition:
     """Return the variance of a grid, and its first-order and total parts by axis.
 
-    ``block`` returns the values within one slice of each axis, NaN at infeasible points. Blocks
-    have at most ``limit`` points, if these include all values along some axis. The total part of an
-    axis needs all values along it together, so a grid above ``limit`` is read twice or more.
+    ``block`` returns the values within one slice of each axis, NaN at infeasible points. A block
+    has at most ``limit`` points, if this is enough for all values along some axis. The total part
+    of an axis needs all values along it together, so a grid above ``limit`` is read twice or more.
 
     >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
     >>> result = decompose_variance((2, 3), values.__getitem__)
@@ -119,7 +119,6 @@ def decompose_variance(
 
 
 def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> float:
-    """Return the sum of squared deviations from the mean of each line along an axis."""
     size = counts.sum(axis=axis, keepdims=True)
     means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
     rest = np.where(counts, values - means, 0.0)
@@ -127,7 +126,7 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield, for each pass, the axes that are whole for the first time, and the split axes."""
+    """Yield, per pass, the axes that are whole for the first time, and the axes that are split."""
     left = list(range(len(shape)))
     first = True
     while left or first:

@@ -29,10 +29,10 @@ from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, half_width, 
 from symbolic.ops import references
 from symbolic.statistics import DRAW
 
-#: Function of values (configurations, draws), and of the configurations' flat indices or positions.
+#: Function that takes values (configurations, draws) and each configuration's index or position.
 ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
-#: Number of parts into which draws without replicates are split; each part is taken as a sample.
+#: Draws without replicates are split into this number of parts, which are treated as replicates.
 _REPLICATES = 16
 
 
@@ -59,7 +59,7 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
+        """Pass the configurations with the indices ``flat``, and their positions in ``flat``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class GridDrawScores(DrawScores):
             visit_rows(grid, key, [node], plain, (DRAW,), consume_rows, may_matter)
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
+        """Pass the configurations with the indices ``flat``, and their positions in ``flat``."""
         grid, rest = self.grid, self.axes
         split = unravel(flat, grid.shape(rest))
         places = dict(zip(rest, split, strict=True))
@@ -112,7 +112,9 @@ class GridDrawScores(DrawScores):
             used = {name: grid.leaves[key][name] for name in references(node)}
             plain = {axis: i[numbers] for axis, i in places.items() if axis not in at}
             part = gather_points(replace(grid, leaves={key: used}), key, plain, (DRAW,))
-            copies = 1 if plain else numbers.size  # with switch axes only, the part is one point
+            copies = (
+                1 if plain else numbers.size
+            )  # if all axes are switch axes, the part is one point
 
             def consume_points(
                 rows: list[Floats], first: int, numbers: Indices = numbers, c: int = copies
@@ -157,13 +159,13 @@ class TableDrawScores(DrawScores):
         consume(self.values, np.arange(len(self.values)))
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
+        """Pass the configurations with the indices ``flat``, and their positions in ``flat``."""
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
-    """Chances and mean regrets of some configurations; ties share a draw equally.
+    """Chances and mean regrets of some configurations; tied winners of a draw share it equally.
 
     ``replicate_chances`` and ``replicate_regrets`` have shape (configurations, replicates).
     ``no_winner_weight`` is the weight of the draws without a feasible configuration; regrets are
@@ -181,9 +183,10 @@ class WinStatistics:
 
 
 def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
-    """Widen half the width of a mean's interval if few draws contribute to the mean.
+    """Return a larger half width of a mean's interval if few draws contribute to the mean.
 
-    ``count`` draws contribute to the mean; ``size`` is what one more draw might contribute.
+    ``count`` draws contribute to the mean; ``size`` is the amount that one more draw might
+    contribute.
     """
     count = np.asarray(count, dtype=np.float64)
     some = np.maximum(count, 1.0)
@@ -205,7 +208,10 @@ def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Float
 
 
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
-    """Return the win statistics of the configurations ``flat``, compared only with each other."""
+    """Return the win statistics of the configurations with the indices in ``flat``.
+
+    They are compared only with each other.
+    """
     weights, parts = scores.weights, scores.replicates
     best, second = np.full((2, weights.size), np.inf)
     ties = np.zeros(weights.size, dtype=np.int64)
@@ -242,14 +248,14 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
 
 #: Number of configurations visited first; their minima exclude most other configurations.
 _FIRST_VISITED = sizes.LEADERS_FIRST
-#: On fresh draws, all others are compared with at most this number of likely winners.
+#: On fresh draws, each configuration is compared with at most this number of likely winners.
 MAX_RIVALS = sizes.CHANCE_RIVALS
 #: Relative difference up to which values may be equal: loop nests and NumPy round differently.
 _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """Return, ascending, all configurations that win or tie in some draw, and perhaps others."""
+    """Return, ascending, all configurations that win or tie in some draw, and perhaps more."""
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))

@@ -72,7 +72,6 @@ class _ProofState:
     winners: list[list[Winner]]
 
     def share_time(self) -> None:
-        """Give the next search its share of the time left."""
         self.stats.share_time(self.final_deadline, self.stages_left)
         self.stages_left -= 1
 
@@ -117,7 +116,7 @@ class GridProof(GridSource):
         return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
-        """Return the case of each switch label, with the objective of a stage under the bounds."""
+        """Return a case per switch label: a stage's objective under bounds on earlier ones."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
         return [
@@ -216,7 +215,7 @@ class GridProof(GridSource):
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """Return the Pareto front, without equal points; its parts share the time that is left."""
+        """Return the Pareto front, without equal points; parts share the time that is left."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
@@ -266,9 +265,12 @@ class GridProof(GridSource):
 # --- The choice between a scan and a proof
 
 
-#: Up to the first number of points, a scan is as fast as a proof. Up to the second, a scan replaces
-#: a proof that takes longer than the scan. The last is a scan's number of points per second.
-SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
+#: Up to this number of points, a scan is as fast as a proof.
+SCAN_FIRST_POINTS = sizes.SCANNED
+#: Up to this number of points, a scan replaces a proof that takes longer than the scan.
+MAX_SCAN_POINTS = sizes.SCANNABLE
+#: Number of points per second that a scan evaluates.
+SCAN_POINTS_PER_SECOND = 1e9
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:

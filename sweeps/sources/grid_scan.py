@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
-    """Return the node of an objective that is infinite where an earlier objective's bound fails."""
+    """Return the node of an objective; it is infinite where an earlier objective's bound fails."""
     bounds = stage.earlier_bounds
     before = [bound.condition(objective_node(grid, key, bound.goal)) for bound in bounds]
     root = objective_node(grid, key, stage.goal)
@@ -143,7 +143,10 @@ class GridScan(GridSource):
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """Return each graph's objective, its axes, and parts whose statistics fit in memory."""
+        """Return each graph's objective, its axes, and the parts into which the grid is cut.
+
+        The statistics of one part fit in memory.
+        """
         grid = self.grid
         nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
         roots = {key: [node] for key, node in nodes.items()}
@@ -156,11 +159,11 @@ class GridScan(GridSource):
         answer_part: Callable[[GridScan], RankedPoints],
         top: int | None = None,
     ) -> RankedPoints:
-        """Answer for the parts of the grid one after the other, and merge the results."""
+        """Answer for each part of the grid separately, one after the other; merge the results."""
         result: list[RankedPoints] = []
         for cut in cuts:
             part = subgrid(self.grid, cut)
-            part.cache["checked"] = True  # skip the check, which only applies to the whole grid
+            part.cache["checked"] = True  # the check only applies to the whole grid
             here = answer_part(replace(self, grid=part))
             ((axis, where_),) = cut.items()
             index = here.places[axis]

@@ -74,7 +74,7 @@ class TableScan(QuerySource):
         return TableValues(ds, text, *more, where=self.table.where)
 
     def draw_scores(self, goal: Goal, along: str) -> TableDrawScores:
-        """Return the objective of each configuration in each draw (along the axis ``along``)."""
+        """Return the objective of each configuration in each draw of the axis ``along``."""
         return TableDrawScores.from_table(self.table, goal, along)
 
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:

@@ -328,7 +328,6 @@ class RemoteBackend:
         other.remove()
 
     def _copy(self, target: RemoteBackend, keys: Sequence[str]) -> None:
-        """Copy some objects to another backend."""
         self.fs.copy([self._path(key) for key in keys], [target._path(key) for key in keys])
 
     def remove(self) -> None:

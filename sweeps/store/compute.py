@@ -110,7 +110,7 @@ def _fill_box(
     pieces: Sequence[NDArray[Any]],
 ) -> None:
     """Fill flat arrays with the values of a box, one contiguous range of the grid at a time."""
-    whole = len(shape)  # the box contains all of each axis from this number on
+    whole = len(shape)  # the box contains the whole of every axis from this one on
     while whole and box[whole - 1] == (0, shape[whole - 1]):
         whole -= 1
     outer, begin = len(shape) - len(program.row), 0
@@ -129,7 +129,7 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of a part's tiles, and of ``feasible`` if that has no other axes."""
+    """Return the program of a part's tiles; it also computes ``feasible`` if its axes allow it."""
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: Fill value of missing chunks by kind of dtype.
+#: Fill value of missing chunks, by the kind of the dtype.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
@@ -86,7 +86,6 @@ def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
 
 
 def _to_json(tree: Any) -> Any:
-    """Return attributes as JSON values."""
     if isinstance(tree, Mapping):
         return {key: _to_json(value) for key, value in tree.items()}
     return tree.tolist() if isinstance(tree, (np.ndarray, np.generic)) else tree

@@ -35,7 +35,7 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: Number of retries of a failed tile; this number of consecutive failed tiles ends a run.
+#: Number of retries of a failed tile. A run ends after 16 consecutive tiles that failed.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
 #: Maximum memory for the values of tiles in progress and for their copies as shards. [B]
 _MEMORY = sizes.STORE_MEMORY
@@ -44,7 +44,7 @@ _LOST_REASON = "the worker was lost each time, as if memory ran out"
 #: Time within which a worker on another host must see files of this process. [s]
 _VISIBILITY_TIMEOUT = 10.0
 
-#: Output whose best value is reported with the progress; and 1 if it is minimized, -1 if maximized.
+#: Output whose best value is reported with the progress, and its sign: 1 (minimized) or -1.
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
@@ -125,7 +125,7 @@ def _extremes(values: Any, allowed: Any) -> list[float] | None:
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return the number of threads: more than there are CPUs, as some wait, if memory allows."""
+    """Return the number of threads: more than CPUs, as some threads wait, if memory allows."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -144,15 +144,12 @@ class _ThreadPool(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
     def capacity(self) -> int:
-        """Return the number of tasks to keep submitted."""
         return 2 * self.count
 
     def share_writer(self, writer: TileWriter) -> TileWriter:
-        """Return the writer in the form in which it is passed to tasks: unchanged."""
         return writer
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task that has not begun; return False if it has."""
         return future.cancel()
 
 
@@ -217,7 +214,6 @@ def fill(
 
 
 def _remove_part_files(backend: StoreBackend) -> None:
-    """Remove the temporary files of killed processes."""
     for key in backend.files():
         if key.endswith(PART_SUFFIX):
             backend.delete(key)
@@ -231,12 +227,12 @@ def end_mark(plan: StorePlan, feasible: int) -> bytes:
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile; 0 if ``feasible`` is no output of it."""
+    """Return the number of feasible points in a tile; 0 unless ``feasible`` is its output."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return the grid's number of feasible points, from the tiles' sum; None if it is unknown."""
+    """Return the grid's number of feasible points, given the sum over tiles; None if unknown."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
@@ -305,7 +301,6 @@ class TileJob:
         self.counter.add_skipped(tile.points, self._best(record))
 
     def _best(self, record: Mapping[str, Any]) -> float | None:
-        """Return the best value of the watched output in a tile, if any."""
         ends = (record.get("extremes") or {}).get(self.watch)
         return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
@@ -411,5 +406,4 @@ class TileJob:
 
 
 def _store(writer: TileWriter, tile: Tile, *more: Any) -> dict[str, Any]:
-    """Compute and store a tile; this is the task that a pool runs."""
     return writer.store(tile, *more)

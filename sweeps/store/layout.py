@@ -22,7 +22,7 @@ from sweeps.nest.run import output_groups
 #: Compressions of chunks; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
 
-#: Maximum number of points of a tile; approximate number of points of a chunk (a unit of reading).
+#: Maximum number of points of a tile; a chunk, which is read as a whole, has about CHUNK points.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 

@@ -15,18 +15,18 @@ from typing import Any
 from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: Time for which a lock is tried again, as its last holder may be removing the file. [s]
+#: A lock is tried again for this time, because its last holder may be removing the file. [s]
 _LOCK_TIMEOUT = 0.1
 #: Errors of file systems without locks. There, the existence of the lock file is the lock.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 _RESUME_HINT = "what is stored stays, and the same command continues"
-#: Maximum number of attempts to create a lock object that does not exist.
+#: Maximum number of attempts to create a lock object.
 _TRIES = 3
 
 
 @contextmanager
 def write_lock(backend: StoreBackend) -> Iterator[None]:
-    """Lock a store, and clean up after a killed writer; OtherProcessError if it is locked."""
+    """Lock a store, and clean up after a killed writer; raise OtherProcessError if it is locked."""
     with (
         file_lock(backend.lock_path(), backend.name)
         if isinstance(backend, LocalBackend)

@@ -21,7 +21,7 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key of the study of a store, and of the checksums of its metadata files.
+#: Key of the manifest: the study of a store, and the checksums of its metadata files.
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
 #: Folder of the records, and key of the end mark, which says that all records are stored.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
@@ -120,7 +120,7 @@ def damaged_error(place: str, key: str, problem: str) -> DamagedError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInfo:
-    """The location and the manifest of a run's store; ``is_complete`` if all tiles are stored.
+    """The location and the manifest of a run's store; ``is_complete``: all tiles are stored.
 
     ``manifest`` has the keys ``identity``, ``study`` (text of the study), ``files`` and ``chunks``.
     """
@@ -148,7 +148,7 @@ class StoreInfo:
 
 
 def read_info(place: str | Path) -> StoreInfo | None:
-    """Return the info of a run's store (None: no run wrote it); raise DamagedError if damaged."""
+    """Return the info of a store, None if no run wrote it; raise DamagedError if it is damaged."""
     backend = backend_of(place)
     data = get_or_none(backend, MANIFEST)
     if data is None:

@@ -22,7 +22,7 @@ from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import MAX_LENGTH, read_json
 
-#: Metadata file, which is read as a whole; folder of the manifest and records of a run.
+#: Name of the metadata files, and folder of the manifest and records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
 #: Maximum size of a chunk or an axis. [B]
 _MAX_BYTES = sizes.CHUNK_READ

@@ -65,7 +65,7 @@ def verify(
 ) -> VerifyResult:
     """Compare every file of a store with its checksum or its known content.
 
-    A repair (needs the lock) rewrites initial files that differ and recomputes damaged tiles.
+    A repair, which needs the lock, rewrites initial files that differ and recomputes damaged tiles.
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
@@ -116,7 +116,8 @@ def verify(
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """Return the initial files that a store should have.
 
-    These are the stored files if they fit their manifest, as other zarr versions write others.
+    If the stored files fit their manifest, these are the stored files, because another version of
+    zarr may have written other bytes.
     """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
@@ -154,7 +155,6 @@ def _check_unknown_files(
 
 
 def _check_files(backend: StoreBackend, files: Mapping[str, bytes], repair: bool) -> list[Damage]:
-    """Return the files that differ from their expected content, as damage."""
     damages = []
     for key, data in files.items():
         result = get_or_none(backend, key)
@@ -177,7 +177,7 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
 def _check_tile(
     layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
-    """Return a tile, its record, its damage, and whether neither record nor shards are stored."""
+    """Return a tile, its record, its damage, and True if neither record nor shards are stored."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
     record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)

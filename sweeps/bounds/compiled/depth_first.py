@@ -97,7 +97,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
-            # turn 0 uses the plane itself; later turns objective plus factor times excess
+            # turn 0 uses the plane itself; each later turn uses objective + factor * excess
             if turn == 1:
                 if row == 0 or not known:
                     break
@@ -296,7 +296,7 @@ def search_depth_first(
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
         chosen: Any = -1
-        # stage -2 bounds the box, -1 one of its points, 2k and 2k + 1 the halves of branch k
+        # -2: bound the box; -1: try one of its points; 2k, 2k + 1: bound the halves of branch k
         stage = -2
         while alive and stage < 2 * (dims + branches):
             number, side = stage // 2, stage % 2
@@ -337,7 +337,7 @@ def search_depth_first(
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
-                # open the branch steps with the largest loss
+                # select the branch steps with the largest loss
                 for k in range(branches):
                     open_to[k] = False
                     worth[k] = loss[tape.branch_steps[k]]

@@ -148,7 +148,7 @@ def _unknown_step(op, inside, ways):
 
 
 def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
-    """Return a function that selects one of four rules; one function per rule compiles longer."""
+    """Return a function that selects one of four rules; four functions would compile longer."""
     (code_1, ends_1, trend_1), (code_2, ends_2, trend_2) = rules[:2]
     (code_3, ends_3, trend_3), (code_4, ends_4, trend_4) = rules[2:]
 
@@ -173,7 +173,7 @@ def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
 
 
 def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
-    """Return a function that applies the rules of all primitives of an arity but ``excluded``."""
+    """Return a function with the rules of all primitives of one arity, except ``excluded`` ones."""
     rules = [
         (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
@@ -345,7 +345,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                 known = ub or (ua and (al <= ah or conditional[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    if ua and assumptions[n] == 1:  # argument 1 is always NaN: impossible
+                    if ua and assumptions[n] == 1:  # cannot hold: argument 1 is always NaN
                         return False
                     pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:

@@ -119,7 +119,7 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """Linearize min(a, b) or max(a, b), given tl <= a - b <= th: return two shares, a constant."""
+    """Linearize min(a, b) or max(a, b), if tl <= a - b <= th; return two shares and a constant."""
     if about != about:
         about = tl + th
     if not is_minimum:  # max(a, b) = -min(-a, -b)
@@ -284,20 +284,21 @@ def cut_range(table, axis, first, last, weights, row, most):
 # by a tangent or a chord, whichever lies below for the sign of the weight. The error of this bound
 # is of second order in the size of the box; that of the enclosures is of first order.
 #
-# Invariant after each step: at every point of the box where the assumptions hold, and where neither
-# the top step nor a step with a weight is NaN, the constant plus the weighted values of the steps
-# is at most the top step, apart from rounding. So a weight on a logarithm is allowed only if the
-# step's range has one sign (:func:`sign_of`). If an argument of a minimum is assumed to be the
-# minimum, the step's range applies: the argument's range may be larger and contain zero. Such a
-# weight moves from the logarithm to the value, within the range of the minimum, before it moves on.
-# The rounding of a step is at most proportional to its largest magnitude times the sum of the
-# magnitudes of all weights that were added to it (row 1 of the weights).
+# Invariant: after each step, constant + sum of (weight * value of a step) <= top step, apart from
+# rounding. It holds at every point of the box that meets the assumptions, unless the top step or a
+# step with a weight is NaN there. Three rules follow:
+# - A logarithm gets a weight only if the step's range has one sign (:func:`sign_of`).
+# - If an argument is assumed to be the minimum, its range is taken from the minimum: its own range
+#   may contain zero. A weight on its logarithm is first turned into a weight on its value.
+# - The rounding of a step is at most proportional to its largest magnitude times the sum of the
+#   magnitudes of all weights that were added to it (row 1 of the weights).
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-#: Upper bound of |log x| for SMALL <= x <= LARGE. Error of a step as a share of the error of a
-#: plane (`_SLACK` of depth_first): about 180 ulp of the terms that are added.
-_MAX_LOG, _STEP_ERROR = 700.0, 2e-4
+#: Upper bound of |log x| for SMALL <= x <= LARGE.
+_MAX_LOG = 700.0
+#: Error of a step divided by that of a plane (`_SLACK` of depth_first): about 180 ulp of its terms.
+_STEP_ERROR = 2e-4
 #: Minimum ratio of x to y for which log(x - y) is bounded by the logarithms of x and y.
 _NEAR_RATIO = 1.0001
 
@@ -494,7 +495,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     result += rest
                     add_weight(log_weights, b, -part * slope)
         elif pair:
-            for turn in range(2):  # first the weight of the logarithm, then that of the value
+            for turn in range(2):  # first the weight of the logarithm, then the weight of the value
                 view = d if turn == 0 else w
                 if view == 0:
                     continue

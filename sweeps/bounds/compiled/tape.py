@@ -24,41 +24,46 @@ OPCODES = {name: number for number, name in enumerate(("constant", "reference", 
 class Tape(NamedTuple):
     """An objective as arrays of its steps and leaves; each step follows the steps that it reads."""
 
-    #: ``ops``: the operation of each step. ``args``: the steps that it reads. ``steps``: the
-    #: numbers of the steps that vary. ``idle_axes``: the bit mask of the axes on which each step
-    #: does not depend. ``fixed_ranges``: a fixed step's lower end, upper end, and 1 if perhaps NaN.
+    #: The operation of each step.
     ops: Any
+    #: The steps that each step reads.
     args: Any
+    #: The numbers of the steps that vary.
     steps: Any
+    #: For each step, the bit mask of the axes on which it does not depend.
     idle_axes: Any
+    #: For each fixed step: its lower end, its upper end, and 1 if it is perhaps NaN.
     fixed_ranges: Any
-    #: ``leaf_of``: the leaf of each step, or -1. ``leaves`` has a row per leaf: its form (1 rising,
-    #: 2 falling, 3 tables of extremes, 4 extremes of the whole leaf); its number of axes; the
-    #: offsets in ``numbers`` (-1: none) of its values and of its tables of minima, maxima and NaN;
-    #: its step; then the number, size and levels of each axis. ``leaf_ranges``: its minimum,
-    #: maximum, and 1 if it has NaN. ``leaf_trends`` has three bit masks: the axes along which it
-    #: rises, along which it falls, and on which it does not depend. ``logs``: log(abs(numbers)).
+    #: The leaf of each step, or -1.
     leaf_of: Any
+    #: A row per leaf: its form (1 rising, 2 falling, 3 tables of extremes, 4 extremes of the whole
+    #: leaf); its number of axes; the offsets in ``numbers`` (-1: none) of its values and of its
+    #: tables of minima, maxima and NaN; its step; then the number, size and levels of each axis.
     leaves: Any
+    #: For each leaf: its minimum, its maximum, and 1 if it has NaN.
     leaf_ranges: Any
+    #: For each leaf, masks of the axes along which it rises, falls, and does not change.
     leaf_trends: Any
+    #: The values of the leaves and of their tables.
     numbers: Any
+    #: log(abs(numbers))
     logs: Any
     #: Mask of the steps that `planes` bounds by their values, never by their logarithms.
     value_steps: Any
     #: The step that equals the objective where that is finite, and the step of the root.
     objective_steps: Any
-    #: Comparisons that must hold. Steps on whose outcome the search can branch. Choices
-    #: (``where``), each with the indices in ``branch_steps`` of the steps that decide it. For each
-    #: axis, the leaves that depend on it only (-1: no more).
+    #: Comparisons that must hold.
     required_tests: Any
+    #: Steps on whose outcome the search can branch.
     branch_steps: Any
+    #: Choices (``where``), each with the indices in ``branch_steps`` of the steps that decide it.
     choices: Any
+    #: For each axis, the leaves that depend on this axis only (-1: no more).
     axis_leaves: Any
 
 
 def pruning_bound(value: Any, gap: Any) -> Any:
-    """Return the bound from which on a box is dropped, given the best value and the permitted gap.
+    """Return the bound at which a box is dropped, given the best value and the permitted gap.
 
     The gap must also hold relative to a lower value that is found later. So for a positive value
     the bound is never below 0, however large the gap.
@@ -135,7 +140,7 @@ def _rewrite_min_equals(
 def _rewrite_sum_as_maximum(
     problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
 ) -> None:
-    """Make y the third argument of each ``x + max(y - x, 0)``, to mark that it equals max(x, y)."""
+    """Mark each sum ``x + max(y - x, 0)`` as max(x, y): make y its third argument."""
     for node in problem.steps:
         if node.op != "add":
             continue
@@ -189,7 +194,7 @@ def _branch_steps_and_choices(
 def _deciding_tests(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], node: Node
 ) -> set[int]:
-    """Return the comparisons that decide a choice, also those inside cases that it compares."""
+    """Return the comparisons that decide a choice; for an equality, those within its arguments."""
     result: set[int] = set()
     seen: set[int] = set()
     stack = [node.args[0]]
@@ -226,7 +231,6 @@ def _value_steps(
 
 
 def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dict[str, Any]:
-    """Return the fields of a tape that describe its leaves and their values."""
     rows: list[list[int]] = []
     ranges: list[list[float]] = []
     trends: list[list[Any]] = []
