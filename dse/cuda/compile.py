@@ -38,7 +38,7 @@ class CompileError(DseError):
 
 
 def explain_log(log: str, headers: Sequence[str]) -> str:
-    """Return a compiler's log in short, after a sentence on its cause if that is clear."""
+    """Return a shortened compiler log, after a sentence on its cause if that is clear."""
     head, _, log = log.partition("\n")
     blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
     errors = [
@@ -65,7 +65,7 @@ _HEADER_PACKAGES = {
 
 
 def _find_way_out(headers: Sequence[str]) -> str:
-    """Return advice on missing headers: which package to install, or to give their folder."""
+    """Return advice on missing headers: a package to install, or to give the headers' folder."""
     packages = [
         package
         for package, begins in _HEADER_PACKAGES.items()
@@ -116,7 +116,7 @@ _DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of <cmath>. This header is long, so it is included only if a source calls one of them.
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
-#: A source without any of these is compiled with NVRTC's option -minimal: faster, same code.
+#: A source without any of these is compiled with -minimal: NVRTC is then faster, the code equal.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers defined by the headers that are replaced by empty ones.

@@ -213,10 +213,10 @@ def _words(data: bytes) -> tuple[int, ...]:
 
 @_refuse_damaged("the line table of the machine code is damaged")
 def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
-    """Return the source line of each instruction of a kernel, as far as the cubin has them.
+    """Return the source line of each instruction of a kernel, for all that the cubin knows.
 
-    Functions of headers are inlined where they are called, so code from files other than ``file``
-    gets the line of ``file`` before it. If ``file`` has no lines, all files keep theirs.
+    Functions of headers are inlined where they are called. So code from another file than ``file``
+    gets the line of ``file`` that comes before it. If ``file`` has no lines, all lines are kept.
     """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
@@ -240,7 +240,7 @@ def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
 
 
 def _linked_lines(cubin: _Cubin) -> bytes:
-    """Return the line programs with relocated addresses: (section << _ADDRESS) + offset."""
+    """Return the line programs, with each address replaced by (section << _ADDRESS) + offset."""
     lines = bytearray(cubin.body(".debug_line"))
     for form, size in (("rel", 16), ("rela", 24)):
         relocations = cubin.body(f".{form}.debug_line")
@@ -368,7 +368,7 @@ def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> lis
 def _replace(
     one: Instruction, index: int, opcode: str, operands: Any, guard: str = ""
 ) -> Instruction:
-    """Return an instruction that replaces another; a branch is given by its target."""
+    """Return an instruction that replaces another; a branch gets the index of its target."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
     return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
@@ -413,7 +413,7 @@ def disassemble(
 
 
 def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
-    """Return the records of words, from the cache or the disassembler."""
+    """Return the disassembler's records of instruction words, from the cache if they are there."""
     known = _word_cache.get(arch, {})
     new = [each for each in words if each not in known]
     if not new:

@@ -69,7 +69,7 @@ class FormulaWriter:
         return piece if piece[1] <= _MAX_NESTED else (self._name_part(piece[0]), 0)
 
     def _join(self, pieces: Sequence[Piece], operator: str) -> Piece:
-        """Return pieces joined by an operator; groups become named parts if there are too many."""
+        """Return pieces joined by an operator; if there are too many, groups become named parts."""
         if sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
             pieces = [self._as_operand(piece) for piece in pieces]
         while sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
@@ -153,7 +153,7 @@ class FormulaWriter:
         raise NoFormulaError
 
     def _short_condition(self, when: Condition) -> Piece:
-        """Return a condition as text; a long one becomes "part != 0" with a part of 1 or 0."""
+        """Return a condition as text; a long one becomes "part != 0", where the part is 1 or 0."""
         text, many = self._write_condition(when)
         if many <= _MAX_NESTED:
             return text, many

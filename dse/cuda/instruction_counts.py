@@ -20,7 +20,7 @@ from dse.toml_text import printable_line, toml_key, toml_number, toml_value, val
 from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.quantities import TABLE
 
-#: Classes of instructions (:mod:`dse.cuda.instructions`) that each quantity counts.
+#: For each quantity, the classes of instructions (:mod:`dse.cuda.instructions`) that it counts.
 QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
     "fp_insts": ("fp32", "fp64", "fp16"),
     "fp64_insts": ("fp64",),
@@ -40,7 +40,7 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-#: Key of sums: a block, and how often the block (or one of its instructions) runs.
+#: Key of a sum: the number of a block, and how often the block (or one of its instructions) runs.
 BlockRuns = tuple[int, IntExpr]
 AtomNames = Mapping[Atom, str]
 _Sums = dict[BlockRuns, float]
@@ -159,7 +159,6 @@ _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z",
 
 
 def _is_uniform(atom: Atom) -> bool:
-    """True if an atom is the same for every thread of a launch."""
     return not any(
         (each.kind == "special" and each.args[0] in _THREAD_REGISTERS)
         or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
@@ -189,7 +188,7 @@ class Tally:
         self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
     def mean_block_runs(self, block: int) -> float:
-        """Return how often a warp runs a block, on average."""
+        """Return the average number of times that a warp runs a block."""
         return self.launch.mean_per_warp(self.analysis.block_runs[block])
 
     def required_inputs(self, value: IntExpr, *, with_sizes: bool = True) -> frozenset[Atom]:
@@ -212,7 +211,10 @@ class Tally:
         return self._input_cache[key]
 
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
-        """Return a number, the name of a formula in quantities or "", and the number's inputs."""
+        """Return a count as a number times a formula: number, formula's name or "", and inputs.
+
+        The inputs are those of the number. The formula is the part that is equal for all threads.
+        """
         common = [one for one in common_atoms(runs) if not _is_uniform(one)]
         rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
         try:
@@ -329,7 +331,7 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
-    if function.registers:  # PTX does not tell their number
+    if function.registers:  # PTX does not tell the number of registers
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
     blocks = int(shape.quantities["blocks"]) if "blocks" in shape.quantities else None
@@ -478,14 +480,14 @@ def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 
 def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
-    """Return the number of requests whose sectors are known, and the number of these sectors."""
+    """Return the number of requests with known sectors, and the number of these sectors."""
     counts = [(each.requests_per_warp, each.sectors) for each in requests]
     known = [(many, sectors) for many, sectors in counts if sectors is not None]
     return sum(many for many, _ in known), sum(many * sectors for many, sectors in known)
 
 
 def _extra_quantities(instruction: Instruction) -> Iterator[str]:
-    """Yield the quantities, besides those of its class, that count an instruction."""
+    """Yield the quantities that count an instruction, other than the quantity of its class."""
     if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
@@ -504,7 +506,10 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return a measure's mean over blocks, weighted by runs (no values: 1), and its inputs."""
+    """Return a measure's mean over blocks, weighted by runs, and the inputs it depends on.
+
+    The mean is 1 if no block yields a value.
+    """
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
@@ -520,7 +525,10 @@ def _mean_over_blocks(
 
 
 def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of global loads in flight each time that the result of one is first used."""
+    """Yield the number of global loads in flight whenever a loaded value is first used.
+
+    The second number of each pair is its weight, 1.
+    """
     waiting: set[str] = set()
     many = 0
     for one in body:
@@ -535,7 +543,7 @@ def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the distance in instructions from a computed result to the next one that reads it."""
+    """Yield, per instruction, the distance to the last computed result that it reads; weight 1."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):
         near = [written[name] for name in one.reads if name in written]
@@ -548,7 +556,7 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the instructions of a block divided by the length of its longest dependent chain."""
+    """Yield the instructions of a block per step of its longest dependent chain, and its length."""
     depth: dict[str, int] = {}
     longest = 0
     for one in body:

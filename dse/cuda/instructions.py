@@ -71,7 +71,6 @@ _Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozens
 
 @lru_cache(maxsize=1 << 16)
 def _parse_operation(opcode: str, text: str) -> _Operation:
-    """Return the parts of an instruction; equal texts are parsed once."""
     first, *modifiers = opcode.split(".")
     name = _FROM_UNIFORM.sub("", first)
     kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
@@ -91,10 +90,10 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
 def _result_registers(
     operands: Sequence[str], name: str, width: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return the registers that an instruction writes, and how many operands name them.
+    """Return the registers that an instruction writes, and the number of operands that name them.
 
-    Results are the first operand, the second if the first is a predicate, and predicates (carries)
-    directly after a result register.
+    Results are the first operand; the second if the first is a predicate; and predicates (carries)
+    that come directly after a result register.
     """
     result: list[str] = []
     count = 0
@@ -174,7 +173,7 @@ class Instruction:
         return f"{self.index * WORD:04x} {guard}{self.opcode} {self.text}"
 
     def copy_to(self, index: int) -> Instruction:
-        """Return a copy at another index, with the same branch distance."""
+        """Return a copy at another index; the distance to a branch target stays the same."""
         places = self._branch_base, self.source_index
         return Instruction(index, self.opcode, self.text, self.guard, *places)
 
@@ -188,7 +187,7 @@ class Instruction:
 
 
 def access_width(instruction: Instruction) -> int:
-    """Return the bytes that a thread loads or stores; for matrices, the 16 bytes of a row."""
+    """Return the number of bytes that a thread loads or stores (of a matrix: 16, one row)."""
     if instruction.name in ("LDSM", "STSM"):
         return 16
     return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
@@ -261,7 +260,7 @@ class ConstantBank:
         return IntExpr({(atom,): 1}) if number is None else constant(number)
 
     def jump_table_entry(self, text: str) -> tuple[str, int] | None:
-        """Return the register and the offset with which an operand reads the table of jumps."""
+        """Return the register and the offset of an operand that reads the jump table, else None."""
         match = _CONSTANT.match(text)
         if match is None or match[1] != "0x2" or not match[2] or match[3] == "Z":
             return None

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and the terms of a product; more make it unknown.
+#: Upper limits on the atoms of an expression and the terms of a product; larger ones are unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
@@ -65,7 +65,7 @@ Product = tuple[Atom, ...]
 
 
 def make_product(atoms: Iterable[Atom]) -> Product:
-    """Return atoms as a product, in canonical order."""
+    """Return the product of atoms, in canonical order."""
     return tuple(sorted(atoms, key=lambda atom: atom.serial))
 
 
@@ -116,7 +116,7 @@ class IntExpr:
         return self + other.scale(-1)
 
     def scale(self, factor: int) -> IntExpr:
-        """Return the product with a constant."""
+        """Return the expression multiplied by a constant."""
         if factor == 1:
             return self
         return IntExpr({p: t * factor for p, t in self.terms.items()} if factor else {})
@@ -179,13 +179,13 @@ _ANY: Range = (-math.inf, math.inf)
 
 
 class Ranges:
-    """Ranges of expressions, computed from the largest values that a launch allows for atoms."""
+    """Ranges of expressions, computed from the largest value of each atom at a launch."""
 
     def __init__(self, maxima: Mapping[Atom, int]) -> None:
         self._atoms: dict[Atom, Range] = {one: (0, most) for one, most in maxima.items()}
 
     def of_value(self, value: IntExpr) -> Range:
-        """Return a range that contains all values of a sum; it may be wider."""
+        """Return a range that contains all values of an expression; it may be wider."""
         low = high = 0.0
         for product, times in value.terms.items():
             bounds: Range = (times, times)
@@ -296,7 +296,7 @@ def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
 
 
 def sole_atom(value: IntExpr, kind: str) -> Atom | None:
-    """Return the atom if a value consists of one atom of this kind, else None."""
+    """Return the atom if a value is a single atom of this kind, else None."""
     if len(value.terms) == 1:
         ((product, times),) = value.terms.items()
         if times == 1 and len(product) == 1 and product[0].kind == kind:
@@ -315,7 +315,7 @@ def divide_product(product: Product, *factors: Atom) -> Product | None:
 
 
 def _exact_quotient(numerator: IntExpr, denominator: IntExpr) -> IntExpr | None:
-    """Return the quotient if the denominator is one product that divides all others, else None."""
+    """Return a quotient without remainder; None unless the denominator divides each product."""
     if len(denominator.terms) != 1:
         return ONE if numerator == denominator else None
     ((below, by),) = denominator.terms.items()
@@ -420,7 +420,7 @@ def comparison(operator: str, value: IntExpr) -> Condition:
     if (number := value.constant_value) is not None:
         return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
     if any(abs(times) >= 2**31 for times in value.terms.values()):
-        return ("unknown", ("overflow", 0, 0))  # meant to wrap around, such as a modular inverse
+        return ("unknown", ("overflow", 0, 0))  # a factor that is meant to overflow
     if operator == "==" and (packed := predicate_bits(value)) is not None:
         result = TRUE
         for each in packed.values():
@@ -445,7 +445,7 @@ def comparison(operator: str, value: IntExpr) -> Condition:
 
 
 def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
-    """Return the conditions that a word packs, by their bits; None for any other word."""
+    """Return the conditions packed into a word, by their bits; None if it is not such a word."""
     result: dict[int, Condition] = {}
     for product, times in value.terms.items():
         if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):
@@ -468,7 +468,7 @@ def _is_nonnegative(value: IntExpr) -> bool:
 
 
 def _lower_bound(value: IntExpr) -> IntExpr:
-    """Return a lower bound of a sum: subtracted quotients are replaced by n / d."""
+    """Return a lower bound of a sum, in which subtracted quotients ⌊n/d⌋ are replaced by n / d."""
     result = value
     for product, times in value.terms.items():
         for one in product:
@@ -556,7 +556,7 @@ def is_known(when: Condition) -> bool:
 
 
 def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
-    """Return the high half of a product; with a constant it may be a quotient in fixed point."""
+    """Return the high half of a product; for a fixed-point factor, this is a quotient."""
     value, factor = left, right.constant_value
     if left.constant_value is not None:
         value, factor = right, left.constant_value
@@ -588,7 +588,10 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 
 
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
-    """Return the bitwise "and" of a value and a mask; ``place`` distinguishes unknown results."""
+    """Return the bitwise "and" of a value and a mask.
+
+    An unknown result is an atom of its own for each ``place``.
+    """
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
     number = mask.constant_value

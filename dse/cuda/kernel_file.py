@@ -217,9 +217,9 @@ def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
 def read_bodies(
     codes: Sequence[KernelCode], given: Collection[str] = ()
 ) -> list[list[Instruction]]:
-    """Return the instructions of each kernel, which are disassembled together.
+    """Return the instructions of several kernels, which are disassembled together.
 
-    They include the slow paths of divisions and roots if one of their shares is ``given``.
+    They include the slow paths of divisions and roots if ``given`` has the share of one of them.
     """
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]
@@ -228,7 +228,7 @@ def read_bodies(
 
 
 def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
-    """Return the source line of each instruction if names of loops or branches need it."""
+    """Return the source line of each instruction; none if no loop or branch needs a name."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name, code.source_name)
@@ -355,7 +355,6 @@ def count_launch(
 
 
 def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str, float]) -> None:
-    """Raise an error if the counted operations differ from the problem's by more than 1 %."""
     (expected,) = evaluate_sizes((flops,), numbers, "flops")  # type: ignore[arg-type]
     if "blocks" not in counts:
         raise DseError("flops need the grid of the launch: give it (--grid)")
@@ -401,7 +400,6 @@ def _note_dynamic_shared(
 
 
 def _as_numbers(macros: Macros) -> dict[str, float]:
-    """Return the macros that are numbers."""
     result = {}
     for name, value in macros.items():
         with suppress(ValueError):
@@ -459,7 +457,7 @@ def _check_complete(
 
 
 def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
-    """Describe a loop, a guarded piece of code or a load, with the text of its line."""
+    """Return a description of a loop, a guarded piece of code or a load, with its source line."""
     index = analysis.data_inputs[name]
     place = f"instruction {index * WORD:#x}"
     match = re.search(r"_line_(\d+)", name)

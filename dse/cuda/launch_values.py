@@ -40,7 +40,7 @@ def sample_indices(size: int, limit: int) -> Any:
 
 
 def sample_axis(size: int, limit: int) -> tuple[Any, Any]:
-    """Return sampled indices along an axis, and their weights."""
+    """Return sampled indices along an axis, and the number of indices that each represents."""
     indices = sample_indices(size, limit)
     if size <= limit:
         return indices, np.ones(size)
@@ -112,7 +112,7 @@ class LaunchSubstitution(Substitution):
         return self._constants.get(atom)
 
     def _compare(self, operator: str, value: IntExpr) -> Condition:
-        """Return a comparison, decided if the bounds of the sum over all threads allow it."""
+        """Return a comparison, decided if bounds of its value over all threads suffice."""
         low = high = 0
         for product, times in value.terms.items():
             top = times
@@ -198,7 +198,7 @@ class KernelLaunch:
         return result
 
     def substitute(self, value: IntExpr) -> IntExpr:
-        """Return an expression with everything but addresses replaced by numbers."""
+        """Return an expression in which everything except addresses is replaced by numbers."""
         return self._substitution.value(value)
 
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
@@ -207,7 +207,7 @@ class KernelLaunch:
         return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
-        """Compute a result of an expression once; its trip counts are part of the cache key."""
+        """Return the cached result for an expression; the cache key includes its trip counts."""
         key = (*key_parts, value, *sorted(required_trip_counts(value, self.trip_counts).items()))
         if key not in self._cache:
             self._cache[key] = compute()
@@ -215,7 +215,7 @@ class KernelLaunch:
 
     # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
-        """Return how often a warp runs something on average: it does if any of its threads does."""
+        """Return how often a warp runs something on average, which it does if any thread does."""
 
         def max_over_lanes(values: Any) -> Any:
             if values.shape[-1] == 1:
@@ -235,7 +235,7 @@ class KernelLaunch:
         return self._mean_over_warps(self.substitute(value), mean_over_lanes, "thread")
 
     def _mean_over_warps(self, value: IntExpr, fold: Any, name: str) -> float:
-        """Return the mean over warps of a value that ``fold`` reduces over lanes, cached."""
+        """Return the mean over warps of a value that ``fold`` reduces over the lanes of a warp."""
         if value.constant_value is not None:
             return float(value.constant_value)
 
@@ -256,7 +256,7 @@ class KernelLaunch:
             raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
-        """Return the largest value of a count while the loops around it are at iteration 0."""
+        """Return the largest value of a count over threads, with loops around it at iteration 0."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
     # --- iterations of the loops that a value depends on

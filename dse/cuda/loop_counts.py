@@ -88,8 +88,8 @@ def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], b
     return next(name for name in names if not is_taken(name))
 
 
-#: Numbers to which mathematical functions compare their argument: infinity, and the limits from
-#: which sine and cosine reduce it in many steps, of float and of double precision.
+#: Numbers with which mathematical functions compare their argument: infinity, and the limits above
+#: which sine and cosine need many steps to reduce it, for float and for double.
 _SPECIAL_VALUES = frozenset({"+INF", "-INF", "105615", "2.14748364800000000000e+09", "2147483648"})
 _STORES = ("global_store", "shared_store", "local_store", "shared_atomic", "global_copy")
 _REGISTER = re.compile(r"U?R\d+")
@@ -113,7 +113,7 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 rest = None if start is None else trip_count(other, loop)
                 if start is not None and rest is not None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
-            # a counter reaches a number for certain only if nothing else ends the loop
+            # a counter surely reaches a number only if nothing else ends the loop before
             if not any(each[0] == "not" for each in conjuncts(condition)):
                 first, second = trip_count(one, loop), trip_count(two, loop)
                 if first is not None and second is not None:
@@ -190,7 +190,7 @@ def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
 
 
 def _count_by_trial(condition: Condition, head: int) -> int | None:
-    """Return the trip count by trial if a condition depends on the iteration alone."""
+    """Return the trip count, found by trying iterations, if a condition depends on nothing else."""
     if any(one.kind in ("argument", "special", "input", "loaded") for one in atoms_of(condition)):
         return None
     for number in range(_MAX_TRIALS):
@@ -212,7 +212,6 @@ def _count_by_trial(condition: Condition, head: int) -> int | None:
 
 
 def _is_positive(step: IntExpr) -> bool:
-    """True if a step is a positive number or a sum of sizes."""
     return bool(step.terms) and all(times > 0 for times in step.terms.values())
 
 
@@ -222,7 +221,7 @@ def is_loop_variant(when: Condition | IntExpr, head: int) -> bool:
 
 
 def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
-    """Return start and step of an expression linear in a loop's iteration; else None."""
+    """Return the start and the step of an expression that is linear in the iteration, else None."""
     head = loop.head
     iteration = Atom("pass", (head,))
     start: dict[Product, int] = {}
@@ -435,7 +434,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product summed over iterations; a branch to stay lacks the last one."""
+        """Return a product summed over iterations; if ``staying`` is a factor, without the last."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -445,7 +444,7 @@ class KernelAnalysis:
         return rest * (trip_count - ONE)
 
     def _entry_count(self, number: int) -> IntExpr:
-        """Return how often a block is entered, except from latches of its own loop."""
+        """Return how often a block is entered; for a loop head, only from outside its loop."""
         flow, loop, around = self.graph, self.graph.loops.get(number), self._enclosing_loop(number)
         if number == 0:
             return ONE
@@ -462,7 +461,7 @@ class KernelAnalysis:
         return merge_branches(often)
 
     def _dominator_at_level(self, number: int, around: int | None) -> int | None:
-        """Return the nearest dominator in the same loop; None if there is none."""
+        """Return the nearest dominator in the same loop as a block; None if there is none."""
         dominator = self.graph.immediate_dominators[number]
         while dominator != around and self._enclosing_loop(dominator) != around:
             head = self.graph.innermost_loops.get(dominator)
@@ -474,18 +473,18 @@ class KernelAnalysis:
         return dominator
 
     def _enclosing_loop(self, number: int) -> int | None:
-        """Return the loop from which a block is entered: for a loop head the parent loop."""
+        """Return the innermost loop around a block; for a loop head, the parent of its loop."""
         if number in self.graph.loops:
             return self.graph.loops[number].parent
         return self.graph.innermost_loops.get(number)
 
     def _edge_runs(self, number: int, successor: int, around: int | None) -> IntExpr:
-        """Return how often one block leads to another, in an iteration of a loop around both."""
+        """Return how often one block leads to another, per iteration of a loop around both."""
         often = self._runs_per_iteration(number) * self._branch_share(number, successor)
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
-        """Return how often nested loops are left, given the runs of an exit in one iteration."""
+        """Return how often nested loops are left by an exit, given its runs in one iteration."""
         while head is not None and head != around:
             self._trip_count(head)
             self._runs_per_iteration(head)
@@ -508,7 +507,7 @@ class KernelAnalysis:
         return self._branch_shares[number][block.successors.index(successor)]
 
     def _find_branch_shares(self, number: int) -> tuple[IntExpr, IntExpr]:
-        """Return the shares of a branch's runs in which its guard holds and fails."""
+        """Return the shares of a branch's runs in which its guard holds and in which it fails."""
         head = self.graph.innermost_loops.get(number)
         block = self.graph.blocks[number]
         while head is not None:
@@ -552,9 +551,9 @@ class KernelAnalysis:
     def _rare_path(self, block: BasicBlock, successor: int) -> str:
         """Return "slow" or "wait" if a branch rarely leads to a successor, else "".
 
-        Slow paths are called functions for divisions and roots, and code of mathematical functions
-        for special values: the longer path of a branch that the source does not have. Waits poll
-        what other threads write.
+        "slow": the code calls a function for divisions or roots, or is the longer side of a branch
+        in a mathematical function that handles special values. "wait": a loop polls what other
+        threads write.
         """
         graph, is_slow = self.graph, self._is_slow_path(block)
         near = [successor, *graph.blocks[successor].successors]
@@ -624,7 +623,6 @@ class KernelAnalysis:
         return any(one.kind == "loaded" and self._is_own_load(one) for one in atoms_of(when))
 
     def _is_own_load(self, atom: Atom) -> bool:
-        """True if the address of a load differs between threads, or is unknown."""
         _, block, place = atom.args[0]
         _, _, address = self.graph.blocks[block].body[place].text.partition("[")
         values = (self.values.operand_value(n, block, place) for n in _REGISTER.findall(address))

@@ -221,7 +221,7 @@ class PtxReader:
         return one
 
     def _operation(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return the registers that an operation writes, and the machine operation."""
+        """Return the registers that an operation writes, and the equivalent machine operation."""
         if name == "setp":
             return self._comparison(parts, operands)
         if name in _MEMORY or (name == "cp" and len(operands) > 1):
@@ -308,7 +308,7 @@ class PtxReader:
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand; a vector has several."""
+        """Return the values of an operand, which has several if it is a vector."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
@@ -375,7 +375,6 @@ def _float_types(parts: list[str]) -> list[str]:
 
 
 def _opaque_opcode(name: str, parts: list[str]) -> str:
-    """Return the machine operation of a PTX operation whose value is unknown."""
     if name == "bar" and "warp" in parts:
         return "WARPSYNC"
     if name in _OPAQUE_OPCODES:

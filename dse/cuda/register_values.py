@@ -139,7 +139,7 @@ def _mad(op: Operation) -> IntExpr:
 
 
 def _upper_half(op: Operation, text: str) -> IntExpr:
-    """Return the high half of a pair that an operand names by its low one."""
+    """Return the high half of a pair of registers, given an operand that names the low half."""
     register = re.fullmatch(r"(U?R)(\d+)", text)
     if register is None:
         return ZERO if text.endswith("RZ") else op.unknown("upper")
@@ -147,7 +147,7 @@ def _upper_half(op: Operation, text: str) -> IntExpr:
 
 
 def _shift(op: Operation) -> IntExpr:
-    """Return a shifted value; PTX's shift to the right (SHFR) may be of 64 bits."""
+    """Return a shifted value; PTX's shift to the right (SHFR) may shift 64 bits."""
     parts = op.inputs()
     value, by = parts[0], parts[1].constant_value
     if "L" in op.modifiers:
@@ -197,7 +197,7 @@ def _lea(op: Operation) -> IntExpr:
 
 
 def _logic(op: Operation) -> IntExpr:
-    """Return the value of LOP3, a truth table of three bits, where it is a mask or a sum."""
+    """Return the value of LOP3, given by a truth table of three bits, if it is a mask or a sum."""
     parts = op.inputs()
     table = next((p.constant_value for p in parts[3:4]), None)
     first, second = (*parts, ZERO)[:2]
@@ -288,14 +288,13 @@ def _least_or_most(op: Operation) -> IntExpr:
 
 
 def _vote(op: Operation) -> IntExpr:
-    """Return the unknown value of VOTE; the mask of active lanes is the same at all places."""
+    """Return an unknown value for VOTE, always the same one for the mask of active lanes."""
     if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
         return _unknown_value("lanes", 0, 0)
     return op.unknown(op.opcode)
 
 
 def _convert(op: Operation) -> IntExpr:
-    """Return the value of a conversion between integers and floats, which are part of divisions."""
     value = op.inputs()[0]
     if op.name == "F2I":
         for each in value.terms:
@@ -421,7 +420,7 @@ EVALUATORS: dict[str, Evaluator] = {
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Upper limit on merging paths that are distinguished, and the value of a path that ends.
+#: Upper limit on the merging paths that are distinguished; and the value for a path that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 
 
@@ -441,7 +440,7 @@ class RegisterValues:
             self._writes.append(writes)
         self._cache: dict[Any, Any] = {}
         self._solutions: dict[Atom, IntExpr | None] = {}
-        #: Trip count of a loop by its head, set by the analysis that derives it.
+        #: Returns the trip count of a loop, given its head; set by the analysis that derives it.
         self.trip_count: Callable[[int], IntExpr | None] = lambda head: None
         #: Set when all trip counts are known, so that substitutions can be cached.
         self.is_final = False
@@ -583,7 +582,7 @@ class RegisterValues:
         return self._unknown_merge(register, block) if result is None else result
 
     def is_low_half(self, op: Operation) -> bool:
-        """True if a comparison is of low halves: the one of high halves reads its result."""
+        """True if a comparison of low halves yields a result that one of high halves reads."""
         result = op.operands[0]
         for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
@@ -641,7 +640,7 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the value of a register of a result after the first."""
+        """Return the value of any register of a result except the first."""
         if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
             word = self.constants.next_word(op.operands[-1], op.register_distance(register))
             return op.unknown(text) if word is None else word
@@ -682,7 +681,8 @@ class RegisterValues:
     def _after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
         """Return the last iteration of a loop if a block is after it; else None.
 
-        With ``inside``, only its inner loops count; registers at their heads are then solved, too.
+        If ``inside`` is given, only loops inside that loop count, and the registers at their heads
+        are solved as well.
         """
         if inside is not None and atom.kind == "entry":
             if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
@@ -726,7 +726,7 @@ class RegisterValues:
         if any(each != after[0] for each in after[1:]):
             return None
         before, last = _as_expr(self._value_from_predecessors(register, head, loop)), after[0]
-        # some paths write the value that the register has already
+        # some paths do not change the register
         if substitute(last, lambda one: before if one == entry else None) == before:
             return before
         if self.is_loop_invariant(last - here, loop):
@@ -750,9 +750,9 @@ class RegisterValues:
         return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
     def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
-        """True if an expression does not change within a loop, except with ``except_head``.
+        """True if an expression has the same value in all iterations of a loop.
 
-        ``except_head`` is the head of a loop whose iteration the expression may contain.
+        It may depend on the iteration of the loop with the head ``except_head``.
         """
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:
@@ -769,7 +769,6 @@ class RegisterValues:
 
 
 def _block_of_unknown(args: Any) -> int | None:
-    """Return the block of an unknown or loaded value."""
     for each in args:
         if isinstance(each, tuple) and len(each) == 3:
             return int(each[2] if each[0] == "merge" else each[1])
@@ -777,7 +776,6 @@ def _block_of_unknown(args: Any) -> int | None:
 
 
 def _unknown(register: str, origin: tuple[Any, ...]) -> Any:
-    """Return an unknown value or, for a predicate, an unknown condition."""
     is_predicate = register.lstrip("U")[0] == "P"
     return ("unknown", origin) if is_predicate else atom_expr("unknown", origin)
 
@@ -788,7 +786,7 @@ def _as_expr(value: Any) -> IntExpr:
 
 
 def _geometric(before: IntExpr, after: IntExpr, entry: IntExpr, head: int) -> IntExpr | None:
-    """Return the value of a register that each iteration multiplies or divides by 2, 4, 8 or 16."""
+    """Return the value, as a power, of a register that each iteration scales by 2, 4, 8 or 16."""
     for factor in (2, 4, 8, 16):
         if after == entry.scale(factor):
             return before * atom_expr("power", factor, head)

@@ -77,7 +77,7 @@ class LineKinds:
 
 @lru_cache(maxsize=16)
 def read_line_kinds(source: str) -> LineKinds:
-    """Return the lines of a source by the kinds of words in them; comments do not count."""
+    """Return the lines of a source that have words of each kind; comments do not count."""
     lines = list(enumerate(blank_comments(source).split("\n"), 1))
     return LineKinds(
         *(
