@@ -77,6 +77,6 @@ def time(start_up_time, product_waves, tile_time, dram_time):
 def product_efficiency(
     product_rows, product_columns, product_batch, product_waves, active_sms, tile_rows, tile_columns
 ):
-    """Operations of the product over the operations of full tiles in full waves. [ratio]"""
+    """Operations of the product divided by those of full tiles in full waves. [ratio]"""
     requested = product_batch * product_rows * product_columns
     return requested / (product_waves * active_sms * tile_rows * tile_columns)
