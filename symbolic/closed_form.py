@@ -51,7 +51,7 @@ def to_sympy(
 def inline(
     graph: Graph, names: Container[str], replacements: Mapping[str, str | Node] | None = None
 ) -> dict[str, Node]:
-    """Return the tree of each quantity of a graph, with the named quantities substituted.
+    """Return the tree of each quantity of a graph, with some quantities substituted.
 
     A quantity in ``names`` is replaced by its equation wherever it is used. ``replacements`` maps a
     quantity to a node that replaces it, or to another quantity whose tree replaces it.

@@ -127,7 +127,7 @@ def nested_scope(base: PathBase, folder: Path) -> FileScope:
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
-    """True if a path lies below one of the folders ``places``, after links are resolved."""
+    """True if a path, after links are resolved, lies below one of the folders ``places``."""
     real = os.path.realpath(path)
     return any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
 

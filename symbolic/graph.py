@@ -68,15 +68,15 @@ class Graph:
         return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
-        """Return a formula in terms of the leaves."""
+        """Return a formula expressed by the leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})
 
     def flat_condition(self, condition: Condition) -> Node:
-        """Return a condition in terms of the leaves."""
+        """Return a condition expressed by the leaves."""
         return self.flatten(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:
-        """Return the quantities on which the given ones depend, themselves included."""
+        """Return the given quantities and all quantities on which they depend."""
         seen: set[str] = set()
         stack = list(names)
         while stack:
@@ -109,7 +109,7 @@ def extreme_terms(
     stop: Collection[str] = (),
     look_through: Collection[str] = ("ceil",),
 ) -> tuple[str, ...]:
-    """Return the terms of a quantity that is the minimum (``op``) or maximum of others.
+    """Return the terms of a quantity that is the minimum (or maximum: ``op``) of others.
 
     A term that is itself a minimum (or maximum) is replaced by its own terms, unless it is in
     ``stop``. The operations ``look_through`` around a term or a minimum are ignored. If the

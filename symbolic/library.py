@@ -81,7 +81,7 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def _model_paths() -> dict[str, list[Path]]:
-    """Return the files for each model name, among the shipped models and in ``DSE_PATH``."""
+    """Return the files of each model name, among the shipped models and in ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
         is_user_folder = folder.is_dir() and folder != SHIPPED_FOLDER
@@ -175,7 +175,7 @@ _D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
-    """Return the equations, and the equations of energy too if they yield time and power."""
+    """Return the equations, plus those of energy if they yield time and power."""
     result = list(dict.fromkeys(equations))
     names = {eq.name for eq in result}
     if {"time", "power"} <= names:
@@ -245,9 +245,9 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
 def _add_flags(
     quantities: Mapping[str, Quantity], equations: Iterable[Equation]
 ) -> dict[str, Quantity]:
-    """Return the quantities, with the flags (meanings of values) that their equations declare.
+    """Return the quantities with the flags (meanings of values) that their equations declare.
 
-    A quantity whose equations give different meanings to a value has no flags.
+    A quantity has no flags if its equations give different meanings to one value.
     """
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
@@ -260,7 +260,7 @@ def _add_flags(
 
 
 def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
-    """Return the declarations of one kind that a model file lists under a name, as a tuple."""
+    """Return, as a tuple, what a model file declares under a name."""
     value = getattr(module, name, ())
     values = value if isinstance(value, tuple) else (value,)
     return tuple(each for each in values if isinstance(each, kind))

@@ -110,7 +110,7 @@ def interpret_all(
     algebra: Mapping[str, Callable[..., Any]] | None = None,
     number: Callable[[Any], Any] = lambda value: value,
 ) -> list[Any]:
-    """Evaluate several traced equations, each common node once; see :func:`interpret`."""
+    """Evaluate several traced equations; each common node is evaluated once (:func:`interpret`)."""
     algebra = NUMERIC if algebra is None else algebra
     roots = list(roots)
     done: dict[int, Any] = {}

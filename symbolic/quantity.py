@@ -69,9 +69,8 @@ RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 #: Who can change a quantity.
 LEVERS = ("programmer", "designer")
-#: Directions in which a change of a quantity is advice: both; only up (a resource, more of which
-#: never costs time); only down (a latency or another cost); none (a size of the problem, or a
-#: condition under which a machine was measured).
+#: Directions in which advice may change a quantity. Up: a resource, of which more never costs time.
+#: Down: a latency or another cost. None: a size of the problem, or a condition of a measurement.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -145,7 +144,7 @@ def label_index_name(name: str) -> str:
 
 
 def indexed_quantity(name: str) -> str:
-    """Return the quantity to whose label index a name refers; any other name is kept."""
+    """Return the quantity to whose label index a name refers; return any other name unchanged."""
     return name.removeprefix(_LABEL_INDEX)
 
 
@@ -228,9 +227,9 @@ def row(
 #: SMs, because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
-#: Declare a resource of a machine, a latency or another cost of it; a count of a workload, less of
-#: which never costs time; and a size of the problem.
+#: Declare a resource of a machine, and a latency or another cost of a machine.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+#: Declare a count of a workload (fewer never cost time), and a size of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")
 
 

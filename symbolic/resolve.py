@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: Maximum number of equations that an error names for a missing quantity; it counts the others.
+#: Maximum number of equations that an error for a missing quantity names; it counts the others.
 _MAX_NAMED = 4
 
 
@@ -49,9 +49,9 @@ class _Resolver:
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation that chooses by ``condition`` between two labels of a switch.
+        """Return an equation that chooses between two labels of a switch.
 
-        They are the last label, if the condition holds, and the label before it.
+        If ``condition`` holds, the last label applies, else the label before it.
         """
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
@@ -157,7 +157,7 @@ class _Resolver:
             stack.extend((need, None) for need in reversed(definition.needs))
 
     def cite(self, name: str) -> str:
-        """Return the name of a quantity with the source of its equation, for messages."""
+        """Return the name of a quantity together with the source of its equation, for messages."""
         eq = self.equation(name)
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
@@ -192,7 +192,7 @@ def _switch_condition(
 ) -> bool | Node:
     """Return True if all quantities that settle a switch are given, else False.
 
-    If they are given for some labels of a categorical axis only, return the condition as a node.
+    If they are given only for some labels of a categorical axis, return the condition as a node.
     """
 
     def value_indicator(node: Node, name: str) -> Node:

@@ -181,7 +181,7 @@ def _increasing_function(
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
-    """Return the row of a library function whose argument is a plain number."""
+    """Return the row of a library function whose argument must have no unit."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
     return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 
