@@ -84,7 +84,7 @@ def build_advice(
 
     guide = possible[0]
     for each in possible if len(possible) > 1 else ():
-        with suppress(GraphError):  # inputs of a goal that was not asked for may be missing
+        with suppress(GraphError):  # inputs of a goal that the user did not ask for may be missing
             build(parts.values, [each.goal, each.state, each.limits])
             guide = each
             break
@@ -158,7 +158,7 @@ def build_advice(
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
-    """Return the guides to a goal, or all: first to outputs of a study, then to the time."""
+    """Return the guide to a goal; without a goal, all, those to outputs of the study first."""
     known = guides(model)
     if not known:
         raise DseError(
@@ -178,7 +178,7 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
 
 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
-    """True if a condition has no statistics along axes of the study."""
+    """True if a condition has no statistics along axes of the study: one point decides it."""
     statistics = statistics_of([parse_condition(text, model.quantities)])
     # without random inputs, a statistic along draws is that of a quantity that is itself a law
     return not statistics or (
@@ -213,22 +213,22 @@ def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, d
 PLACE = "place of the move"
 #: A gain that differs from 1 by at most this counts as no gain.
 _NO_GAIN = 1e-12
-#: Relative distance beyond a border at which the state after it is read.
+#: Relative distance beyond a border at which the state after the border is evaluated.
 _BEYOND_STEP = 1e-9
 #: A place before the end of a path is reported if it is better by more than this share.
 _MIN_IMPROVEMENT = 1e-9
-#: Number of refinements near such a place, and of the parts into which each divides.
+#: Number of refinements near such a place, and number of parts into which each divides its range.
 ROUNDS, PARTS = 8, 64
-#: A gain that still grows by this factor over the last steps of an endless path has no limit.
+#: A gain has no limit if it grows by this factor over this number of last steps of an endless path.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
 #: A border within this relative distance of the start is at the start.
 _SAME_TOLERANCE = 1e-11
-#: Relative to the start: smaller than any step of the search, so that a narrower border is a jump.
+#: A border narrower than this (relative to the start) is a jump: no step of the search is smaller.
 _JUMP_WIDTH = 2.0**-65
 
 
 def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
-    """Yield the moves of one input up and down, or of several upwards by a common factor."""
+    """Yield the moves of one input up and down, or of several inputs up by a common factor."""
     site = site.with_free_inputs(names)
     lines = _MovePath(site, names, raising=True).stop_lines()
     for raising in (True, False) if len(names) == 1 else (True,):
@@ -238,10 +238,10 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
 
 
 class _MovePath:
-    """Path of a move: places are values of the input, or the common factor of several inputs.
+    """Path of a move; its places are values of the input, or a common factor of several inputs.
 
-    ``axis`` names the leaf whose value is the place, ``domain`` is the domain of places. With
-    ``state_from_terms`` the smallest term gives the state; a whole number may be on a border.
+    ``axis`` names the leaf whose value is the place, ``domain`` is the domain of places. If
+    ``state_from_terms``, the smallest term gives the state. A whole number may lie on a border.
     """
 
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
@@ -251,7 +251,7 @@ class _MovePath:
         self.axis = names[0] if single else PLACE
         self.domain = site.row(names[0]).domain if single else Domain(low=0)
         self.start = here[names[0]] if single else 1.0
-        self.factors = {} if single else here  # inputs at factor 1; empty for one input
+        self.factors = {} if single else here  # inputs at the start, if several move; else empty
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
@@ -280,19 +280,19 @@ class _MovePath:
         return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """Return a tree in which the moved inputs are expressed by the place of the move."""
+        """Return a tree in which each moved input is replaced by its value at the place."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Return the lines on which to search for a place past a border or not allowed."""
+        """Return the lines on which to search for the first place past a border or not allowed."""
         changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None if it is not useful."""
+        """Return the move to the first border or the end of the path; None if it is useless."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -313,7 +313,11 @@ class _MovePath:
         return self._make_move(until, next_place=beyond, always=keep)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
-        """Return the move to the end of the domain (if it is closed) if no border follows."""
+        """Return the move along a path without borders: to its best place, or to its end.
+
+        The path ends at the end of a closed domain, or else where the goal no longer changes; if
+        that is nowhere, ``until`` is NaN.
+        """
         domain, goal = self.domain, self.site.guide.goal
         ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
         end, closed = ends[self.raising]
@@ -334,7 +338,7 @@ class _MovePath:
         return self._make_move(math.nan, gain=gain)
 
     def _best_before(self, end: float, xs: Floats) -> float | None:
-        """Return the best place before ``end``; None unless it is better than ``end``."""
+        """Return the best place before ``end``, or None if no place is better than ``end``."""
         inner = xs[(xs - end) * (1 if self.raising else -1) < 0]
         if not inner.size:
             return None
@@ -345,7 +349,7 @@ class _MovePath:
         return self._refine_best(np.append(inner, end), at)
 
     def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
-        """Return the best place next to ``xs[index]``, or the first that gains ``enough``."""
+        """Return the best place near ``xs[index]``, or the first one that gains ``enough``."""
         ends = (
             self.start if index == 0 else float(xs[index - 1]),
             float(xs[min(index + 1, len(xs) - 1)]),
@@ -361,7 +365,7 @@ class _MovePath:
         return best
 
     def _place_past_border(self, low: float, high: float) -> float:
-        """Return a place past a border, where the states are distinguishable."""
+        """Return a place past a border, at which the state differs from that before it."""
         step = _BEYOND_STEP * abs(low) * (1 if self.raising else -1)
         place = max(low + step, high) if self.raising else min(low + step, high)
         inside = self.domain.contains(place) and bool(self.is_allowed(np.array([place]))[0])

@@ -10,7 +10,7 @@ from symbolic.answer import Answer, DisplayMixin, Report, Table, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
-#: Explanation of a gain that the equations of neither case give.
+#: Explanation of a gain that arises only from the jump between the equations of two cases.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
 
 

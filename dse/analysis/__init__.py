@@ -128,7 +128,7 @@ def analyze(
 def _all_answers(
     subject: Subject, machines: Sequence[str], interval: float
 ) -> list[AnswerOfVariant]:
-    """Return the answers on all machines; a machine without an answer does not stop the others."""
+    """Return the answers on all machines; if one machine fails, the others are still answered."""
     answers: list[AnswerOfVariant] = []
     errors: list[DseError] = []
     for name in machines:

@@ -28,13 +28,13 @@ from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 from symbolic.quantity import Quantity
 
-#: Variants per machine for which moves are computed.
+#: Maximum number of variants per machine for which moves are computed.
 MAX_ADVISED = 3
 #: Oldest architecture that the compiler of the extra ``kernels`` knows.
 _OLDEST_ARCH = 75
 #: Architecture for which kernels are compiled for a machine without a compute capability.
 _OTHER_ARCH = 80
-#: Two launches do different work if one touches more bytes than the other by more than this factor.
+#: Two launches do different work if the bytes that they touch differ by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
 #: Line of an error that names a missing value.
@@ -43,9 +43,9 @@ _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One launch: macros, sizes, values of axes; and its counts, or the reason without any.
+    """One launch: macros, sizes, values of axes; and its counts, or the reason why it has none.
 
-    ``is_searched`` is True for a shape of the block that nobody gave.
+    ``is_searched`` is True if nobody gave the block and its shape is one of those tried.
     """
 
     defines: Mapping[str, Any] = field(default_factory=dict)
@@ -72,18 +72,18 @@ class Subject:
     advised: int = MAX_ADVISED
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
-        """Return the variants on a machine, and what was assumed of all of them."""
+        """Return the variants on a machine, and the assumptions about all of them."""
         raise NotImplementedError
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return counted values next to those of a profile."""
+        """Return the counted values and those of a profile."""
         raise DseError(
             f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
             "is a workload, whose counts are given"
         )
 
     def answers(self, name: str, level: float) -> list[AnswerOfVariant]:
-        """Return the answers on one machine, fastest first; variants without one come last."""
+        """Return the answers on one machine, fastest first, and variants without an answer last."""
         entry = machine(name)
         variants, assumed = self.variants(entry)
         able = [each for each in variants if not each.status]
@@ -207,7 +207,7 @@ def _axis_values(name: str, values: Any) -> list[Any]:
 
 
 def _macro_value(value: Any) -> Any:
-    """Return a macro as a number if it is one."""
+    """Return a macro as a number if it is a number."""
     for kind in (int, float):
         try:
             return kind(value)
@@ -338,7 +338,7 @@ class KernelSubject(Subject):
         return result
 
     def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
-        """Return the shapes of blocks at some values of macros and arguments, the usual first."""
+        """Return the shapes of blocks at given values of macros and arguments, the usual first."""
         given = self.blocks or [self.launch.block or (256,)]
         blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
         varied = "" if self.blocks else varied_sizes(self.text, given[0])
@@ -377,7 +377,7 @@ class KernelSubject(Subject):
             "block": (256,),
             "dynamic_shared": self.launch.dynamic_shared,
             "array_bytes": dict(self.launch.array_bytes),
-            # as text: a constant grid is right for a loop over the grid; _check_work looks at all
+            # as text: a constant grid is right for a loop over the grid; _check_work checks all
             "grid": tuple(map(str, self.launch.grid)),
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
@@ -410,7 +410,7 @@ class KernelSubject(Subject):
         )
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return counted values next to those of a profile, at each of its launches."""
+        """Return the counted values and those of a profile, at each of its launches."""
         from dse.cuda import kernel
         from dse.cuda.tuning_space import agreement_rows
 
@@ -430,7 +430,10 @@ class KernelSubject(Subject):
 
 
 def _check_work(variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants; one that does other work than the first of its point is refused."""
+    """Return the variants; those whose work differs from that of the first get an error as status.
+
+    Variants are compared with the first that has the same macros and arguments.
+    """
     result: list[Variant] = []
     first: dict[Any, Variant] = {}
     for each in variants:
@@ -449,7 +452,7 @@ def _check_work(variants: Sequence[Variant]) -> list[Variant]:
 
 
 def _architecture(entry: Entry) -> tuple[str, list[str]]:
-    """Return the architecture to compile for on a machine, and what that assumes."""
+    """Return the architecture for which a machine's code is compiled, and what that assumes."""
     text = entry.compute_capability
     if not text:
         why = f"as {entry.name} has no compute capability"

@@ -86,7 +86,7 @@ def entry_paths(kind: str) -> Mapping[str, list[Path]]:
 
 
 def file_titles(kind: str) -> dict[str, str]:
-    """Return the titles of files by name, also of files that cannot be read."""
+    """Return the titles of files by name, including files that cannot be read."""
     titles = {}
     for name, paths in entry_paths(kind).items():
         try:
@@ -122,7 +122,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
 
 
 def _product_hint(name: str) -> str:
-    """Return an explanation for the name of a product; ``""`` if it is none."""
+    """Return an explanation if a name is that of a product, else ``""``."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)
@@ -291,7 +291,7 @@ def _load(
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
     if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
-        # a designer may change n_sms; the printed rates stay those of the present multiprocessors
+        # a designer may change n_sms, but the printed rates are for the present number
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     return Entry(name, file.title, kind, values, path, capability, declared, unknown, file.base)
@@ -400,7 +400,7 @@ def _relatives() -> dict[str, Any]:
 
 
 def with_assumed_values(entry: Entry) -> Entry:
-    """Add the values that a machine lacks and its nearest relatives have, as assumed values.
+    """Add values that a machine lacks but its nearest relatives have, as assumed values.
 
     >>> entry = machine("l4")
     >>> entry.values["l1_latency"].assumed
@@ -426,7 +426,7 @@ def with_assumed_values(entry: Entry) -> Entry:
     return replace(entry, values={**entry.values, **result}, unknown=unknown)
 
 
-#: Spread of the bandwidths of kernels around the bandwidth of a triad on the same machine.
+#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
 _TRIAD_SPREAD = 0.05
 
 
@@ -445,10 +445,10 @@ def _bandwidth_share(entry: Entry) -> dict[str, Value]:
 
 
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
-    """Return the numbers of a quantity in files of the nearest relatives of a machine that have it.
+    """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
-    If none of its relatives has it, their relatives are searched next. The nearest relative of a
-    user's machine is its base.
+    If none of its relatives has the quantity, their relatives are searched next. The nearest
+    relative of a user's machine is its base.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
@@ -464,7 +464,7 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
 
 
 def entry_number(entry: Entry, formula: str) -> float:
-    """Return the number of a formula in the quantities of a machine.
+    """Return the number of a formula, given the quantities of a machine.
 
     >>> entry_number(machine("v100_pcie"), "n_sms * boost_clock")
     110400000000.0
@@ -494,7 +494,7 @@ def normalized_name(name: str) -> str:
 
 
 def exact_matches(name: str, titles: Mapping[str, str]) -> list[str]:
-    """Return the machines whose normalized name or title equals a name."""
+    """Return the machines whose normalized name or title is equal to a name."""
     plain = normalized_name(name)
     return [key for key, title in titles.items() if plain and plain in _spellings(key, title)]
 
@@ -505,7 +505,7 @@ def _spellings(key: str, title: str) -> set[str]:
 
 
 def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
-    """Return the machines whose name or title begins with a name, as ``h100_sxm`` with ``h100``."""
+    """Return the machines whose name or title begins with a name: ``h100`` matches ``h100_sxm``."""
     plain = normalized_name(name)
     matches = []
     for key, title in titles.items():
@@ -544,8 +544,8 @@ def parse_capability(name: str) -> str:
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
-    Inputs with a default do not count, nor those that the workload or the programmer supplies.
-    Inputs of a formula in the machine's values count.
+    Inputs with a default, and those that the workload or the programmer supplies, do not count as
+    missing. Inputs of a formula in the machine's values do.
     """
     missing = {}
     known = models()
@@ -577,7 +577,7 @@ def formula_inputs(name: str, value: object) -> tuple[str, ...]:
 def _missing_inputs(
     name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Yield the unknown inputs of a quantity, through its formula or default."""
+    """Yield the unknown inputs of a quantity, followed through its formula or default."""
     if name in visited or (name in model.yields and visited):
         return
     row, given = model.quantity(name), entry.values.get(name)

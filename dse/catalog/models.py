@@ -31,13 +31,13 @@ class _Models(DisplayMixin, Mapping[str, Model]):
             try:
                 model = load_model(name)
                 row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
-            except DseError as error:  # list it with the reason
+            except DseError as error:  # list the model with the reason
                 row = {"summary": str(error), "outputs": []}
             data.append({"name": name, **row})
         return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
 
     def __repr__(self) -> str:
-        return repr(names_answer("Models", dict.fromkeys(self, "")))  # loads none
+        return repr(names_answer("Models", dict.fromkeys(self, "")))  # loads no model
 
     def __getitem__(self, name: str) -> Model:
         if name not in self:
@@ -67,8 +67,8 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-#: Limits on the models named per row in a table of several quantities, and on the rows of a table
-#: that is displayed unfolded.
+#: In a table of several quantities, the maximum number of models per row; and the maximum number of
+#: rows of a table that is displayed unfolded.
 _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 
