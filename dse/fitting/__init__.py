@@ -185,7 +185,7 @@ def fit(
 
 
 def data_identity(data: Any) -> dict[str, str]:
-    """Return the name of a data file and the hash of its bytes, or the type of other data.
+    """Return the name and hash of a data file, or the type of other data.
 
     >>> data_identity({"time": [1, 2]})
     {'data': 'a dict in memory'}
@@ -199,7 +199,7 @@ def data_identity(data: Any) -> dict[str, str]:
 
 
 def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
-    """Return, for an error, which prediction is no number in the middle of the starting ranges."""
+    """Return, for an error, which prediction is NaN in the middle of the starting ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):

@@ -93,7 +93,7 @@ def fit_dataset(
 
 
 def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
-    """Return a mask of the values that can increase or decrease without changing predictions."""
+    """Return a mask of the values whose increase or decrease changes no prediction."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     result = none > 0
     low = np.array([c.low for c in problem.parameters])
@@ -106,9 +106,9 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return a mask of the values that can change together without changing predictions.
+    """Return a mask of the values that can change together without an effect on predictions.
 
-    Only changes in which values at a bound move away from it are considered.
+    Only changes that move each value at a bound away from this bound are considered.
     """
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):

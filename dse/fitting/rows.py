@@ -142,7 +142,7 @@ def _from_text(path: Path) -> ColumnTable:
 
 
 def _to_array(column: Sequence[Any]) -> Any:
-    """Return a column as numbers, or as texts if any value is text; missing values become NaN."""
+    """Return a column as numbers, or as texts if a value is text; missing values become NaN."""
     if any(isinstance(value, str) for value in column):
         texts = [np.nan if value is None else str(value) for value in column]
         return np.array(texts, dtype=object)
@@ -262,12 +262,12 @@ def to_floats(column: Any, name: str) -> Floats:
 
 
 class NoRowError(DseError):
-    """Conditions that no row satisfies."""
+    """Error for conditions that no row satisfies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCase:
-    """The model of a fit with all inputs that neither the rows nor the free quantities give."""
+    """A model to fit, with all inputs except those in the rows and the free quantities."""
 
     model: Model
     parts: StudyInputs
@@ -302,7 +302,7 @@ class FitCase:
 
 
 def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> FitRows:
-    """Return the rows that satisfy conditions on inputs; raise an error for a missing value."""
+    """Return the rows that satisfy conditions on inputs; raise an error if a value is missing."""
     texts = texts_of(where, "where")
     if texts:
         rows = rows.select(_condition_mask(case, case.grid(rows, values, texts)))
@@ -339,7 +339,7 @@ def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
 
 
 class FewRowsError(DseError):
-    """Rows that do not determine the free quantities."""
+    """Error for rows that do not determine the free quantities."""
 
 
 def check_rows(case: FitCase, rows: FitRows, grid: Grid) -> None:
@@ -387,7 +387,7 @@ def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
 
 
 def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
-    """Raise an error if there are fewer measured than free values, in total or for one label."""
+    """Raise an error if there are fewer measured than free values, in total or for a label."""
     each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"
     for label in (*filter(None, rows.distinct_labels), ""):
@@ -404,7 +404,7 @@ def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
 def resolve_targets(
     to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
 ) -> tuple[str, ...]:
-    """Return the measured quantities: those of ``to``, else the only main output with a column."""
+    """Return the measured quantities: ``to`` or, by default, the only main output with a column."""
     if to is None:
         named = tuple(name for name in model.outputs if name in columns)
         if len(named) == 1:
@@ -464,7 +464,7 @@ class FitRows:
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The index of each row's label in ``distinct_labels``."""
+        """The index, for each row, of its label in ``distinct_labels``."""
         number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 

@@ -15,7 +15,7 @@ from symbolic.ops import interpret_arrays
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
 
-#: Levels of the quantiles that are the ends of an interval.
+#: Levels of the two quantiles at the ends of an interval.
 LEVELS = (0.05, 0.95)
 
 
@@ -37,7 +37,7 @@ class AssumedInput:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The smallest and largest possible value; all values between are equally likely."""
+        """The smallest and the largest possible value; all values between are equally likely."""
         return self.value * (1 - self.spread), self.value * (1 + self.spread)
 
     @property
@@ -65,13 +65,13 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
 
 
 def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
-    """Return the attribute of a Dataset that marks its assumed inputs; empty without any."""
+    """Return the attribute of a Dataset that lists its assumed inputs; empty if it has none."""
     rows = [each.to_dict() for each in used_inputs(grid, assumed)]
     return {"assumed": json.dumps(rows)} if rows else {}
 
 
 def read_assumed(text: str) -> list[AssumedInput]:
-    """Return the assumed inputs in the attribute of a Dataset, the result of assumed_json."""
+    """Return the assumed inputs from the attribute that :func:`assumed_json` made."""
     result = []
     for row in json.loads(text or "[]"):
         value, spread = row["value"], (row["high"] - row["low"]) / 2 / abs(row["value"])
@@ -84,7 +84,7 @@ def read_assumed(text: str) -> list[AssumedInput]:
 def output_intervals(
     grid: Grid, assumed: Sequence[AssumedInput], indices: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, tuple[float, float]]:
-    """Return the 5 and 95 % quantiles of outputs at a point, where assumed inputs are random.
+    """Return the 5 and 95 % quantiles of outputs at a point, if assumed inputs are random.
 
     ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
     """

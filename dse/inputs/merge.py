@@ -74,7 +74,7 @@ def _is_always_equal(value: Any, number: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedInputs:
-    """Values from fits, with their sources, and with their units if these are known."""
+    """Values from fits, with their sources and, where known, their units."""
 
     values: Mapping[str, Any]
     sources: Mapping[str, str]
@@ -318,7 +318,9 @@ def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Pat
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
-    if not isinstance(folder, FileScope):  # limit paths in the file, which the user did not give
+    if not isinstance(
+        folder, FileScope
+    ):  # restrict the paths in the file: the user did not give them
         folder = FileScope(base_folder(folder), first.path.parent)
     return read_label(row.name, str(labels.pop()), folder)
 
@@ -352,7 +354,7 @@ def _set_value(
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
-    """Return a DataArray as a leaf, reordered to the order and coordinates of the study's axes."""
+    """Return a DataArray as a leaf, with its axes and coordinates in the order of the study's."""
     for dim in array.dims:
         if dim not in axes:
             raise DseError(

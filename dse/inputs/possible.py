@@ -27,7 +27,7 @@ Indices = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions exceed; ``factor`` is the largest excess.
+    """A limit of the hardware that predictions exceed, at most by ``factor``.
 
     ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """
@@ -155,7 +155,7 @@ def all_indices(grid: Grid) -> dict[str, NDArray[np.int64]]:
 
 
 def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> list[Impossible]:
-    """Return the limits that configurations of an answer exceed, if it gives all their axes."""
+    """Return the limits that the configurations of an answer exceed, if it has all axes."""
     from dse.arguments import axis_indices
 
     grid = study.grid()
@@ -174,7 +174,7 @@ def impossible_data(passed: Sequence[Impossible]) -> dict[str, Any]:
 
 
 def without_impossible(answer: Answer, passed: Sequence[Impossible]) -> Answer:
-    """Return a Dataset's answer in which impossible values of rows are removed."""
+    """Return the answer of a Dataset without the values that are impossible."""
     if not passed:
         return answer
     rows = [dict(row) for row in answer.data["rows"]]

@@ -86,7 +86,7 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
 
 
 def syntax_text(function: Callable[..., Any]) -> str | None:
-    """Return the syntax trees of a function and of the names in its file that it uses, as text.
+    """Return, as text, the syntax trees of a function and of the names that it uses in its file.
 
     Return None if there is no source text.
     """
