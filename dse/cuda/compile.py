@@ -323,7 +323,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """Return the source without its definitions of the macros; line numbers stay the same."""
+    """Return the source without its own definitions of ``macros``; line numbers stay the same."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"
@@ -379,7 +379,7 @@ def _missing_header_notes(headers: Sequence[str]) -> list[str]:
 
 
 def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
-    """Return the texts of the files that a source includes, directly and indirectly, by name."""
+    """Return, by name, the texts of the files that a source includes, even indirectly."""
     folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     result: dict[str, str] = {}
     waiting = [(source, folders)]
@@ -395,7 +395,7 @@ def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, 
 
 
 def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[str]:
-    """Blank the pieces with errors that are not device code, and describe each."""
+    """Blank the pieces with errors that are not device code, and describe each one."""
     left = []
     for name, text in texts.items():
         errors = {int(line): why for at, line, why in reversed(_ERROR.findall(log)) if at == name}

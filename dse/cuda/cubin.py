@@ -187,7 +187,7 @@ def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
-    """Return the kinds and values of the attributes in .nv.info."""
+    """Yield the kind and value of each attribute in .nv.info."""
     result, at = [], 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)
@@ -199,7 +199,7 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _read_jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each jump to a computed address with its possible targets."""
+    """Yield each jump to a computed address, with its possible targets."""
     words, at = _words(body), 0
     while at + 3 <= len(words):
         place, _, many = words[at : at + 3]
@@ -213,10 +213,11 @@ def _words(data: bytes) -> tuple[int, ...]:
 
 @_refuse_damaged("the line table of the machine code is damaged")
 def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
-    """Return the source line of each instruction of a kernel, for all that the cubin knows.
+    """Return the source line of each instruction of a kernel, where the cubin has one.
 
     Functions of headers are inlined where they are called. So code from another file than ``file``
-    gets the line of ``file`` that comes before it. If ``file`` has no lines, all lines are kept.
+    gets the line of ``file`` that comes before it. If ``file`` has no lines, the lines of all files
+    are kept.
     """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
@@ -254,7 +255,7 @@ def _linked_lines(cubin: _Cubin) -> bytes:
 
 
 def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
-    """Yield the rows of all line programs, with the name of the file of each."""
+    """Yield the rows of all line programs, each with the name of its file."""
     from elftools.common.utils import struct_parse
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.dwarf.structs import DWARFStructs
@@ -330,13 +331,13 @@ def is_slow_path(name: str) -> bool:
 
 
 def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
-    """True if a call never returns: its target is not the start of a function.
+    """True if a call is a branch that never returns: its target is not the start of a function.
 
     If the cubin names no functions, code that contains a return may be a function.
     """
     if call.name != "CALL" or call.target is None or not 0 <= call.target < len(body):
         return False
-    if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # by a pointer
+    if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # a call by a pointer
         return False
     if names:
         return call.target not in names
@@ -425,7 +426,7 @@ def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
 
 
 def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
-    """Return the disassembler's records of words, disassembled together as one piece of code."""
+    """Return the disassembler's records of words, after one run for all of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.bin")
         path.write_bytes(b"".join(words))

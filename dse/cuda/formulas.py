@@ -55,7 +55,7 @@ class FormulaWriter:
             raise
 
     def write_sum(self, terms: Sequence[str]) -> str:
-        """Return the sum of terms; a long one is a sum of named parts, each with the factor 1."""
+        """Return the sum of terms; if it is too long, as a sum of named parts."""
         while len(terms) > _MAX_TERMS:
             groups = [terms[at : at + _MAX_TERMS] for at in range(0, len(terms), _MAX_TERMS)]
             terms = [f"1 * {self._name_part(' + '.join(group))}" for group in groups]
@@ -87,7 +87,7 @@ class FormulaWriter:
         return operator.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
 
     def _write_expr(self, value: IntExpr) -> Piece:
-        added: list[tuple[bool, Piece]] = []  # the constant comes last
+        added: list[tuple[bool, Piece]] = []  # terms with plus; the constant term comes last
         minus: list[Piece] = []
         for product, times in value.terms.items():
             factors = sorted(self._as_operand(self._write_atom(one)) for one in product)
@@ -196,7 +196,7 @@ def quantity_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return a name with only the letters that formulas allow, without leading underscores."""
+    """Return a name without leading underscores and without letters that formulas do not allow."""
     name = re.sub(r"[^a-z0-9_]", "_", name.lower()).strip("_")[:_MAX_LENGTH]
     return name if name[:1].isalpha() else f"arg_{name}".rstrip("_")
 

@@ -126,7 +126,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         )
 
     def toml(self) -> str:
-        """Return a workload file in which every number has its source."""
+        """Return the text of a workload file in which every number has its source."""
         lines = [f"# left out, not for the device: {printable_line(p)}" for p in self.left_out]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
@@ -453,7 +453,7 @@ _ASSUMPTIONS = {
 
 
 def _describe_assumption(name: str) -> str:
-    """Return an assumption in words, and how to replace it.
+    """Return an assumption in words, and the way to replace it by a value.
 
     >>> _describe_assumption("slow_line_9")
     'no thread takes the slow path for special values at line 9 (else --times slow_line_9=SHARE)'
@@ -556,7 +556,10 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the instructions of a block per step of its longest dependent chain, and its length."""
+    """Yield the number of instructions of a block / the length of its longest dependent chain.
+
+    The second number is the weight: the length of the chain.
+    """
     depth: dict[str, int] = {}
     longest = 0
     for one in body:

@@ -61,7 +61,7 @@ _WITH_RESULT = ("SYNCS", "BMOV")
 
 
 def split_operands(operands: str) -> list[str]:
-    """Return operands separated by commas outside brackets."""
+    """Return the operands in a text, which are separated by commas outside brackets."""
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
@@ -114,7 +114,7 @@ def _result_registers(
 
 
 def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
-    """Return the number of 32-bit registers of a result."""
+    """Return the number of 32-bit registers that a result takes."""
     if wide := _WIDE.search(opcode):
         return int(wide[1]) // 32
     if "WIDE" in modifiers or name.startswith(("DADD", "DMUL", "DFMA")):
@@ -230,7 +230,7 @@ class ConstantBank:
     known: Mapping[Atom, int] = field(default_factory=dict)
 
     def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
-        """Return a constant operand's value, (is negative, name) of a register, else None."""
+        """Return the value of a constant operand, (is negative, name) of a register, or None."""
         if text.startswith("-") and text[1:2] != "0":
             result = self.parse_operand(text[1:])
             return (not result[0], result[1]) if isinstance(result, tuple) else result and -result
@@ -260,21 +260,21 @@ class ConstantBank:
         return IntExpr({(atom,): 1}) if number is None else constant(number)
 
     def jump_table_entry(self, text: str) -> tuple[str, int] | None:
-        """Return the register and the offset of an operand that reads the jump table, else None."""
+        """Return the register and offset of an operand that reads the jump table, else None."""
         match = _CONSTANT.match(text)
         if match is None or match[1] != "0x2" or not match[2] or match[3] == "Z":
             return None
         return f"{match[2]}{match[3]}", int(match[4] or "0x0", 16)
 
     def next_word(self, text: str, distance: int) -> IntExpr | None:
-        """Return the constant that is ``distance`` words after the one that an operand reads."""
+        """Return the constant that is ``distance`` words after that which an operand reads."""
         match = _CONSTANT.match(text)
         if match is None or match[2] or match[1] != "0x0":
             return None
         return self._launch_constant(int(match[4] or "0x0", 16) + 4 * distance)
 
     def _launch_constant(self, offset: int) -> IntExpr:
-        """Return the launch size or argument at an offset."""
+        """Return the launch size or the argument at an offset in the constant bank."""
         if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:

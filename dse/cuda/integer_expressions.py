@@ -162,7 +162,7 @@ def _count_atoms(parts: tuple[Any, ...]) -> int:
 
 
 def atoms_of(part: Any) -> Iterator[Atom]:
-    """Yield the atoms of a value or a condition; an unknown condition counts as an unknown atom."""
+    """Yield the atoms of a value or a condition; an unknown condition yields an unknown atom."""
     if isinstance(part, IntExpr):
         yield from part.atoms()
     elif isinstance(part, tuple):
@@ -230,7 +230,7 @@ _ranges: ContextVar[Ranges | None] = ContextVar("ranges", default=None)
 
 @contextmanager
 def known_ranges(ranges: Ranges | None) -> Iterator[None]:
-    """Decide comparisons and quotients by the ranges of a launch inside the ``with`` block."""
+    """Inside the ``with`` block, decide comparisons and quotients by the ranges of a launch."""
     token = _ranges.set(ranges)
     try:
         yield
@@ -249,7 +249,7 @@ def atom_expr(kind: str, *args: Any) -> IntExpr:
 
 
 def common_atoms(value: IntExpr) -> list[Atom]:
-    """Return the atoms that every product of a sum has."""
+    """Return the atoms that are a factor of every product of a sum."""
     first, *others = value.terms or [()]
     return [one for one in dict.fromkeys(first) if all(one in each for each in others)]
 
@@ -305,7 +305,7 @@ def sole_atom(value: IntExpr, kind: str) -> Atom | None:
 
 
 def divide_product(product: Product, *factors: Atom) -> Product | None:
-    """Return a product divided by some of its factors; None if it lacks one."""
+    """Return a product without some of its factors; None if it lacks one of them."""
     rest = list(product)
     for each in factors:
         if each not in rest:
@@ -339,7 +339,10 @@ AtomCache = dict[Atom, IntExpr | None]
 
 
 def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
-    """Return an expression with atoms replaced; if ``change`` gives None, look inside the atom."""
+    """Return an expression with its atoms replaced by what ``change`` returns for them.
+
+    If ``change`` returns None, the atom stays, and the expressions inside it are searched.
+    """
     cache = {} if cache is None else cache
     total, same = ZERO, {}
     for product, times in value.terms.items():
@@ -355,7 +358,7 @@ def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = Non
 
 
 def _substitute_atom(atom: Atom, change: AtomChange, cache: AtomCache) -> IntExpr | None:
-    """Return the replacement of an atom; None if it stays."""
+    """Return the replacement of an atom; None if it stays the same."""
     result = change(atom)
     if result is None:
         parts = _substitute_part(atom.args, change, cache)
@@ -416,7 +419,7 @@ def conjuncts(when: Condition) -> list[Condition]:
 
 
 def comparison(operator: str, value: IntExpr) -> Condition:
-    """Return the condition ``value >= 0`` or ``value == 0``, decided if possible."""
+    """Return the condition ``value >= 0`` or ``value == 0``, decided if that is possible."""
     if (number := value.constant_value) is not None:
         return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
     if any(abs(times) >= 2**31 for times in value.terms.values()):
@@ -455,7 +458,7 @@ def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
 
 
 def _is_nonnegative(value: IntExpr) -> bool:
-    """True if all parts of a sum, such as sizes, indices, iterations, remainders, are >= 0."""
+    """True if a sum is >= 0 because all its parts are: sizes, indices, iterations, remainders."""
     if any(times < 0 for times in value.terms.values()):
         value = _lower_bound(value)
     for product, times in value.terms.items():
@@ -490,7 +493,7 @@ _NONNEGATIVE_KINDS = (
 
 
 def _remainder_comparison(value: IntExpr) -> Condition | None:
-    """Return FALSE for n − d ⌊n/d⌋ − d ≥ 0, TRUE for n − d ⌊n/d⌋ ≥ 0, None for others."""
+    """Return FALSE if a condition is n − d ⌊n/d⌋ − d ≥ 0, TRUE if n − d ⌊n/d⌋ ≥ 0, else None."""
     for product in value.terms:
         for one in product:
             if one.kind != "over":
@@ -510,7 +513,7 @@ def indicator(when: Condition) -> IntExpr:
 
 
 class Substitution:
-    """Replaces atoms in expressions and conditions, each once, and decides comparisons."""
+    """Replaces atoms in expressions and conditions (each atom once), and decides comparisons."""
 
     def __init__(self, change: AtomChange) -> None:
         self._change = change
@@ -571,7 +574,7 @@ def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
 
 
 def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
-    """Return ⌊value factor / 2^(32 + by)⌋: ⌊value / d⌋ if the factor is a fixed-point 1 / d."""
+    """Return ⌊value factor / 2^(32 + by)⌋; it is ⌊value / d⌋ if the factor stands for 1 / d."""
     scale = 2 ** (32 + by)
     divisor = round(scale / factor) if factor else 0
     if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):

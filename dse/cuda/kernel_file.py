@@ -52,7 +52,7 @@ class KernelCode:
 
     @property
     def arguments(self) -> dict[int, str]:
-        """Names of arguments by offset."""
+        """Names of the arguments, by offset in the constant bank."""
         names = dict(enumerate(self.argument_names))
         offsets = enumerate(offset for offset, _ in self.function.arguments)
         return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
@@ -74,7 +74,7 @@ class KernelCode:
 
     @property
     def offsets(self) -> dict[str, int]:
-        """Offsets of arguments by their names in the source, and by their quantities' names."""
+        """Offsets of arguments, by their names in the source and by their quantities' names."""
         by_quantity = {name: offset for offset, name in self.quantities.items()}
         return by_quantity | {name: offset for offset, name in self.arguments.items()}
 
@@ -210,7 +210,7 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
 
 
 def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that :func:`count_launch` takes besides sizes and values."""
+    """Return the settings of :func:`count_launch` other than sizes and values."""
     return {name: settings.get(name) for name in ("dynamic_shared", "array_bytes", "flops")}
 
 
@@ -249,12 +249,13 @@ def count_launch(
     flops: float | str | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
-    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
+    """Return the quantities of a kernel at a launch.
 
     Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source;
     those of the grid also in ``block_x``, ``block_y``, ``block_z``. Without a grid, it is derived
     from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may be formulas,
     too. ``flops`` is the number of operations that the problem needs: another count is an error.
+    Kernels of a batch share the ``cache``.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
@@ -370,7 +371,7 @@ def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str,
 def _array_sizes(
     code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return the bytes of arrays by the offsets of their arguments."""
+    """Return the sizes of arrays in bytes, by the offsets of their arguments."""
     result, pointers = {}, code.function.pointers
     arrays = {name: at for name, at in code.offsets.items() if at in pointers}
     for name, size in sizes.items():
@@ -387,7 +388,7 @@ _EXTERN_SHARED = re.compile(
 def _note_dynamic_shared(
     code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
 ) -> KernelCounts:
-    """Return the counts with an assumption if the kernel may use dynamic shared memory."""
+    """Return the counts, with an assumption if the kernel may use dynamic shared memory."""
     uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
     named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
     unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
@@ -408,7 +409,7 @@ def _as_numbers(macros: Macros) -> dict[str, float]:
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
-    """Return the sizes of a block or grid in x, y and z."""
+    """Return the sizes of a block or grid in x, y and z; raise an error if one is invalid."""
     try:
         sizes = [int(each) for each in values]
         right = 1 <= len(sizes) <= 3 and all(

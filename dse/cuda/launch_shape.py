@@ -123,7 +123,7 @@ def _values_in(part: Any) -> Iterator[IntExpr]:
 
 
 def follows_threads(analysis: KernelAnalysis, axis: str) -> bool:
-    """True if threads take elements along an axis by their global index, without pieces."""
+    """True if threads take elements along an axis by global index, and blocks take no pieces."""
     has_index = False
     values = [*analysis.block_runs.values(), *analysis.trip_counts.values()]
     for value in values:
@@ -214,7 +214,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*$", r
 
 
 def source_macros(source: str) -> dict[str, float]:
-    """Return the macros of a source that are numbers, or formulas in earlier ones.
+    """Return the macros of a source whose value is a number, or a formula in earlier macros.
 
     >>> source_macros("#define TILE 64\\n#define HALF (TILE / 2)\\n#define real float")
     {'TILE': 64.0, 'HALF': 32.0}
@@ -240,7 +240,7 @@ def evaluate_formula(text: str, numbers: Mapping[str, float]) -> float:
 def evaluate_sizes(
     sizes: Sequence[int | str], numbers: Mapping[str, float], name: str
 ) -> tuple[float, ...]:
-    """Return the sizes of a block or grid, which may be formulas; raise if one is not whole."""
+    """Return the sizes of a block or grid, given as formulas or numbers, which must be whole."""
     result = []
     for each in sizes:
         try:
@@ -260,7 +260,7 @@ def evaluate_sizes(
 
 
 def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
-    """Return a formula with names replaced by the names of quantities, or by numbers."""
+    """Return a formula in which names are replaced by names of quantities, or by numbers."""
 
     def replace(match: re.Match[str]) -> str:
         new = names.get(match[0], match[0])

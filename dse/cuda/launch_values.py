@@ -112,7 +112,7 @@ class LaunchSubstitution(Substitution):
         return self._constants.get(atom)
 
     def _compare(self, operator: str, value: IntExpr) -> Condition:
-        """Return a comparison, decided if bounds of its value over all threads suffice."""
+        """Return a comparison, as TRUE or FALSE if the bounds over all threads decide it."""
         low = high = 0
         for product, times in value.terms.items():
             top = times
@@ -166,7 +166,7 @@ class KernelLaunch:
         self.is_sampled = False
 
     def _set_special_registers(self, warp_size: int = 32) -> None:
-        """Set the special registers, the mask of lanes with a thread, and the weights of warps."""
+        """Set the special registers, the mask of lanes that have a thread, and warp weights."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp_size)
         lanes = np.arange(warps * warp_size)
@@ -202,7 +202,7 @@ class KernelLaunch:
         return self._substitution.value(value)
 
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
-        """Replace pointers with a known address by numbers in a substituted expression."""
+        """Return a substituted expression with known addresses of pointers replaced by numbers."""
         numbers = {at: constant(number) for at, number in self.arguments.items()}
         return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
@@ -265,14 +265,14 @@ class KernelLaunch:
     ) -> Any:
         """Return the mean of a value over the iterations of each thread.
 
-        The value is weighted by ``share`` and reduced over lanes by ``fold`` before it is summed.
-        If all loops together have more than ``budget`` iterations, these are sampled.
+        In each iteration, the value is weighted by ``share`` and reduced over lanes by ``fold``. If
+        all loops together have more than ``budget`` iterations, these are sampled.
         """
         heads = self._open_loops(value)
         if not heads:
             return fold(self.value(value) * share)
         inside = {head: len(self.free_loops(self.trip_counts[head]) & heads) for head in heads}
-        head = min(sorted(heads), key=inside.__getitem__)  # the outermost
+        head = min(sorted(heads), key=inside.__getitem__)  # the outermost loop
         many = np.asarray(self.value(self.trip_counts[head]), dtype=float)
         top = int(np.max(many)) if many.size else 0
         if top <= 0:
@@ -320,7 +320,10 @@ class KernelLaunch:
 
     def _atom_value(self, atom: Atom) -> Any:
         if atom not in self._atom_values:
-            if atom.kind in ("first", "total"):  # cached, because these iterate over a loop
+            if atom.kind in (
+                "first",
+                "total",
+            ):  # cached, because their evaluation iterates over a loop
                 heads = sorted(self.free_loops(atom))
                 now = ((head, self._iterations.get(head, 0)) for head in heads)
                 if (key := (atom, *now)) not in self._loop_results:
@@ -375,7 +378,7 @@ class KernelLaunch:
         raise DseError(_INTRICATE)
 
     def _count_until_exit(self, head: int, condition: Condition) -> Any:
-        """Return the number of iterations up to the first in which a condition fails."""
+        """Return the number of iterations up to the first one in which a condition fails."""
         iterations: Any = 1
         running: Any = True
         for _ in self._iterate_loop(head, _MAX_ITERATIONS):
@@ -394,7 +397,7 @@ class KernelLaunch:
         return total
 
     def _iterate_loop(self, head: int, limit: int) -> Iterator[int]:
-        """Set the iteration of a loop to each number in turn; restore it at the end."""
+        """Set the iteration of a loop to each number in turn, and restore it at the end."""
         known, now = self._atom_values, self._iterations.get(head)
         try:
             for number in range(limit):

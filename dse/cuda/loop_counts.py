@@ -50,7 +50,7 @@ from stochastic import sizes
 
 
 def merge_branches(runs: IntExpr) -> IntExpr:
-    """Return a sum in which products with a condition and with its opposite are merged."""
+    """Return a sum in which products with a condition and with its opposite are joined."""
     terms = dict(runs.terms)
     again = True
     while again:
@@ -151,9 +151,10 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
 
 
 def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
-    """Return the loops whose iteration changes an expression; ``cache`` holds those of atoms.
+    """Return the loops whose iteration changes an expression.
 
-    A sum over a whole loop does not change with its iteration.
+    A sum over a whole loop does not change with its iteration. ``cache`` holds the results for
+    atoms.
     """
     if isinstance(part, IntExpr):
         return frozenset().union(*(free_loops(one, cache) for p in part.terms for one in p))
@@ -177,12 +178,12 @@ def _minimum(left: IntExpr, right: IntExpr) -> IntExpr:
 
 
 def is_data_dependent(when: Condition, loop: Loop) -> bool:
-    """True if a condition depends on values that each iteration of a loop loads."""
+    """True if a condition depends on values that are loaded anew in each iteration of a loop."""
     return any(one.kind == "loaded" and one.args[0][1] in loop.blocks for one in atoms_of(when))
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
-    """Return the initial value of a condition that stays true once it is true; else None."""
+    """Return the initial value of a sum whose condition stays true once it is true; else None."""
     if when[0] != ">=" or (parts := _split_linear(when[1], loop)) is None:
         return None
     start, step = parts
@@ -221,7 +222,7 @@ def is_loop_variant(when: Condition | IntExpr, head: int) -> bool:
 
 
 def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
-    """Return the start and the step of an expression that is linear in the iteration, else None."""
+    """Return start and step of an expression that is linear in the iteration, else None."""
     head = loop.head
     iteration = Atom("pass", (head,))
     start: dict[Product, int] = {}
@@ -322,7 +323,7 @@ class KernelAnalysis:
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
         self._guarded_blocks: dict[str, Collection[int]] = {}
         slow = (offset // WORD for offset, name in function.callees if is_slow_path(name))
-        self._slow_paths = min(slow, default=len(body))  # they follow the kernel's code
+        self._slow_paths = min(slow, default=len(body))  # all code from here on is slow paths
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
@@ -348,7 +349,7 @@ class KernelAnalysis:
         return len(self.data_inputs) + early
 
     def input_name(self, name: str) -> str:
-        """Return the name of a data input; the names of branches may begin with ``chance``."""
+        """Return the name of a data input, given that name, or with ``chance`` as its prefix."""
         word, _, place = name.partition("_")
         others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
         return next((each for each in others if each in self.data_inputs), name)
@@ -363,7 +364,7 @@ class KernelAnalysis:
         return f"line {low}" if low == high else f"lines {low} to {high}"
 
     def needed_arguments(self) -> list[int]:
-        """Return the offsets of arguments on which counts or guards of accesses depend."""
+        """Return the offsets of arguments on which counts, or the guards of accesses, depend."""
         every = [*self.block_runs.values(), *self.trip_counts.values()]
         for number, place, one in self.instructions():
             if one.guard and one.kind in MEMORY:
@@ -372,7 +373,7 @@ class KernelAnalysis:
         return sorted({a.args[0] for value in every for a in value.atoms() if a.kind == "argument"})
 
     def _drop_unreached(self) -> None:
-        """Remove the trip counts of loops that never run, and data inputs that nothing needs."""
+        """Remove the trip counts of loops that never run, and data inputs that are not needed."""
         for head in self.trip_counts:
             if not self.block_runs.get(head, ZERO).terms:
                 self.trip_counts[head] = ONE
@@ -388,7 +389,7 @@ class KernelAnalysis:
         self.assumptions = {n: at for n, at in self.assumptions.items() if at in reached}
 
     def _name_loaded(self) -> None:
-        """Replace loaded values in counts by data inputs, named by the line of the load."""
+        """Replace loaded values in counts by data inputs, named after the line of the load."""
 
         @functools.cache
         def name_atom(atom: Atom) -> IntExpr | None:
@@ -404,7 +405,7 @@ class KernelAnalysis:
                     counts[number] = substitute(value, name_atom)
 
     def _trip_count(self, head: int) -> IntExpr | None:
-        """Return the trip count of a loop for each entry; None while it is being derived."""
+        """Return the trip count of a loop per entry; None while it is being derived."""
         if head not in self.trip_counts:
             if head in self._exits:
                 return None
@@ -414,7 +415,7 @@ class KernelAnalysis:
 
     # --- how often a block runs
     def _runs_per_iteration(self, number: int) -> IntExpr:
-        """Return how often a block runs in an iteration of its loop (without one: in a thread)."""
+        """Return how often a block runs per iteration of its loop, or per thread if it has none."""
         if number not in self._entry_counts:
             self._entry_counts[number] = self._entry_count(number)
         return ONE if number in self.graph.loops else self._entry_counts[number]
@@ -498,7 +499,7 @@ class KernelAnalysis:
         return runs
 
     def _branch_share(self, number: int, successor: int) -> IntExpr:
-        """Return the share of a block's runs that lead to a successor."""
+        """Return the share of a block's runs that continue at a successor."""
         block = self.graph.blocks[number]
         if len(set(block.successors)) == 1:
             return ONE
@@ -542,7 +543,7 @@ class KernelAnalysis:
         return chance, ONE - chance
 
     def _name_assumption(self, word: str, at: int) -> str:
-        """Record an assumption about a line; if its value is given, a data input instead."""
+        """Record an assumption about a line, or a data input if its value is given."""
         line = self.lines.get(at)
         name = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
         (self.data_inputs if name in self._given else self.assumptions).setdefault(name, at)
@@ -574,7 +575,7 @@ class KernelAnalysis:
         return "slow" if lengths[successor] == max(lengths.values()) else ""
 
     def _is_in_function(self, block: BasicBlock) -> bool:
-        """True if a branch belongs to a mathematical function that its line calls."""
+        """True if a branch belongs to a mathematical function that is called on its line."""
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if self._is_slow_path(block):
             return True
@@ -587,7 +588,7 @@ class KernelAnalysis:
         return line not in kinds.branches | kinds.loops
 
     def _is_slow_path(self, block: BasicBlock) -> bool:
-        """True if a block belongs to a compiler's function for special values."""
+        """True if a block belongs to the compiler's function for special values."""
         return bool(block.body) and block.body[0].source_index >= self._slow_paths
 
     def _is_wait(self, loop: Loop) -> bool:
@@ -649,7 +650,7 @@ class KernelAnalysis:
         return word + place
 
     def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
-        """Return the blocks that run only if a branch leads to one of its successors."""
+        """Return the blocks that run only if a branch takes one of its two ways."""
         graph = self.graph
         loop = graph.loops.get(successor)
         entries = [
@@ -666,7 +667,7 @@ class KernelAnalysis:
         return frozenset(result)
 
     def _loop_line(self, loop: Loop, exit_index: int) -> int | None:
-        """Return a loop's source line, if possible one with a keyword such as ``for``."""
+        """Return a loop's source line, preferably a line with a keyword such as ``for``."""
         blocks = self.graph.blocks
         latches = [blocks[each].terminator.index for each in loop.latches]
         head = [one.index for one in blocks[loop.head].body]
@@ -676,7 +677,7 @@ class KernelAnalysis:
 
     # --- trip counts
     def _find_trip_count(self, loop: Loop) -> IntExpr:
-        """Return how often the head of a loop runs for each entry, and record its exits."""
+        """Return how often the head of a loop runs per entry, and record the exits of the loop."""
         counts: list[IntExpr | None] = []
         ends: list[int] = []
         unknown: list[int] = []

@@ -122,7 +122,7 @@ def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
 
 
 def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> Any:
-    """Return the pieces of memory that each request touches, with repetitions."""
+    """Return the pieces of memory that each request touches; a piece may be listed repeatedly."""
     begin = np.take_along_axis(addresses, active.argmax(axis=-1)[:, None], axis=-1)
     addresses = np.where(active, addresses, begin)
     more = np.arange((width - 1) // size + 2)
@@ -132,7 +132,7 @@ def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> An
 
 
 def _sort_distinct(pieces: Lanes) -> tuple[Any, Any]:
-    """Return the sorted pieces, and a mask that marks the first of equal pieces."""
+    """Return the sorted pieces, and a mask that keeps the first of equal pieces."""
     ordered = np.sort(pieces, axis=-1)
     return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
 
@@ -189,7 +189,7 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
 
 
 def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> list[Atom]:
-    """Return the atoms of the trip counts that an address or a guard depends on."""
+    """Return the atoms in the trip counts on which an address or a guard depends."""
     every = {
         **required_trip_counts(address, launch.trip_counts),
         **required_trip_counts(guard, launch.trip_counts),
@@ -264,7 +264,7 @@ def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, floa
 
 
 def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Strides, IntExpr]:
-    """Return the strides of an address per iteration and per block, and the rest of the address."""
+    """Return the strides of an address per iteration and per block, and the remaining address."""
     iterations, blocks, rest = [], [], dict(address.terms)
     for product, times in address.terms.items():
         one = product[0] if len(product) == 1 else None
@@ -361,7 +361,7 @@ class MemoryAccesses:
         return [each for each in self.accesses if each.instruction.kind in kinds]
 
     def add(self, block: int, place: int) -> None:
-        """Add an instruction, given by its block and its index in this block."""
+        """Add an instruction, given by its block and by its index in the block."""
         one = self.analysis.graph.blocks[block].body[place]
         runs, many, per_thread, guard, is_guard_known = self.frequency(block, place)
         address = self._address(one, block, place)
@@ -414,7 +414,7 @@ class MemoryAccesses:
         return None if number is None else 16.0 * number
 
     def _argument_of(self, address: Address) -> int | None:
-        """Return the offset of the only argument that is the array of an address."""
+        """Return the offset of the only pointer in an address; None if there is not exactly one."""
         offsets = [
             product[0].args[0]
             for product, times in address[0].terms.items()
@@ -466,7 +466,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return bytes that a block, and if known the grid, touches, and formulas for them."""
+        """Return the bytes that a block and (if known) the grid touch, and formulas for them."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
@@ -500,7 +500,7 @@ class MemoryAccesses:
         return variable, fixed + more
 
     def _known_guard(self, runs: IntExpr) -> IntExpr:
-        """Return the product of the known conditions under which lanes run; 1 if there is none."""
+        """Return the product of the known conditions under which lanes run; 1 if none is known."""
         result = ONE
         for one in common_atoms(runs):
             if one.kind == "if" and self._is_known(IntExpr({(one,): 1})):
@@ -516,7 +516,7 @@ class MemoryAccesses:
         )
 
     def _is_base_address(self, product: tuple[Atom, ...], shared: bool) -> bool:
-        """True if a term of an address is an array's start; in shared memory, any constant."""
+        """True if a term of an address is an array's start (in shared memory: a constant)."""
         if len(product) != 1:
             return False
         (one,) = product
@@ -531,7 +531,7 @@ class MemoryAccesses:
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
-        offset %= unit  # whole units do not matter
+        offset %= unit  # only the offset within a unit matters
         access = access_width(instruction), load, shared
 
         def compute_cost() -> tuple[float | None, float, float, float]:
@@ -547,7 +547,7 @@ class MemoryAccesses:
                 strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
             every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
             lanes = every.mean(every.active.sum(axis=-1))
-            if rest is None:  # assumed contiguous
+            if rest is None:  # unknown addresses are assumed to be contiguous
                 row = access[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
                 return None, *_mean_cost(every, row, *access)[1:], lanes
             total = np.zeros(3)
@@ -561,7 +561,7 @@ class MemoryAccesses:
 
 
 def _matrix_share(instruction: Instruction) -> float:
-    """Return the share of lanes whose addresses an access reads; LDSM reads 8 for each matrix."""
+    """Return the share of lanes whose addresses an access uses: LDSM uses 8 per matrix."""
     if instruction.name not in ("LDSM", "STSM"):
         return 1.0
     return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
@@ -590,7 +590,7 @@ def _mean_cost(
 
 
 def is_device_array(atom: Atom) -> bool:
-    """True if an atom is the address of an array of the source, from bank 4 of the constants."""
+    """True if an atom is the address of an array of the source (in bank 4 of the constants)."""
     return _is_constant(atom) and str(atom.args[0][1]).startswith("c[0x4]")
 
 
@@ -599,7 +599,7 @@ def _is_constant(atom: Atom) -> bool:
 
 
 def _split_constant(address: IntExpr) -> Address:
-    """Return an address without its constant, and the constant."""
+    """Return an address without its constant offset, and this offset."""
     fixed = address.terms.get((), 0)
     if not fixed:
         return address, 0
@@ -608,7 +608,7 @@ def _split_constant(address: IntExpr) -> Address:
 
 @functools.lru_cache(maxsize=1 << 14)
 def address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
-    """Return the operands that the first or last address in a text adds, with their factors."""
+    """Return the operands, with factors, whose sum is the first or last address in a text."""
     inside = [m[1] for each in split_operands(text) if (m := _INSIDE.search(each.strip()))]
     if not inside:
         return None
@@ -658,7 +658,7 @@ class ByteSet:
         reach = (count - 1) * abs(stride)
         copies, length = count, int(self.ranges[-1, 1]) - int(self.ranges[0, 0])
         start = self.ranges - (reach if stride < 0 else 0)
-        if len(self.ranges) == 1 and abs(stride) <= length:  # stays one range
+        if len(self.ranges) == 1 and abs(stride) <= length:  # the copies form one range
             return ByteSet(start + np.array([0, reach]), self.scale)
         if len(self.ranges) * count > _MAX_RANGES:
             needed = length // abs(stride) + 3
@@ -709,7 +709,7 @@ FixedAndGrowing = npt.NDArray[np.float64]
 
 
 class Footprints:
-    """The bytes that the accesses of a kernel touch at a launch, by array."""
+    """The bytes that the accesses of a kernel touch during a launch, by array."""
 
     def __init__(
         self, launch: KernelLaunch, array_bytes: Mapping[int, float] | None = None

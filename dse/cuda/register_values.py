@@ -90,7 +90,7 @@ class Operation:
         self.opcode, self.result_count = one.opcode, one.result_count
 
     def inputs(self) -> list[IntExpr]:
-        """Return the values of the operands after results and carries."""
+        """Return the values of the operands other than results and carries."""
         return [self.value(each) for each in self.operands[self.result_count :]]
 
     def value(self, text: str) -> IntExpr:
@@ -102,7 +102,7 @@ class Operation:
         return self.values.predicate_condition(text, self.block, self.place)
 
     def register_distance(self, register: str) -> int:
-        """Return by how many registers a register follows the first register of the result."""
+        """Return how many registers after the first register of the result a register is."""
         first = _NUMBER.search(self.operands[0])
         number = _NUMBER.search(register)
         return int(number[0]) - int(first[0]) if first and number else 1
@@ -164,7 +164,7 @@ def _shift(op: Operation) -> IntExpr:
 
 
 def _multiply_wide(op: Operation) -> IntExpr:
-    """Return PTX's 64-bit product; with a large constant it is part of a quotient."""
+    """Return PTX's 64-bit product; if one factor is a large constant, it is part of a quotient."""
     value, by = op.inputs()[:2]
     value, by = (by, value) if by.constant_value is None else (value, by)
     factor = by.constant_value
@@ -223,7 +223,6 @@ def _logic(op: Operation) -> IntExpr:
 
 
 def _is_uncertain(value: IntExpr) -> bool:
-    """True if a value depends on data or cannot be derived."""
     return any(one.kind in ("unknown", "loaded", "reciprocal", "table") for one in value.atoms())
 
 
@@ -232,7 +231,7 @@ def _move(op: Operation) -> IntExpr:
 
 
 def _load_constant(op: Operation) -> IntExpr:
-    """Return the value of LDC: a constant of the launch, or an entry of the table of jumps."""
+    """Return the value of LDC, which reads a constant of the launch or the jump table."""
     if (read := op.values.constants.jump_table_entry(op.operands[-1])) is None:
         return _move(op)
     register, offset = read
@@ -240,7 +239,7 @@ def _load_constant(op: Operation) -> IntExpr:
 
 
 def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
-    """Return the condition for a jump-table entry to equal a target; None for any other value."""
+    """Return the condition that a jump-table entry equals a target; None for other values."""
     if place is None or (one := sole_atom(value, "table")) is None:
         return None
     table, at = one.args
@@ -252,7 +251,7 @@ def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
 
 
 def _load_half_pair(op: Operation) -> IntExpr:
-    """Return the constant that HFMA2 of zeros loads as two 16-bit numbers."""
+    """Return the constant that HFMA2 loads as two 16-bit numbers by a product of zeros."""
     operands = op.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
         return op.unknown("halves")
@@ -314,7 +313,7 @@ def _compare(op: Operation) -> Condition:
     operands = op.operands
     first, second = (op.value(each) for each in operands[2:4])
     word = op.modifiers[0]
-    if "EX" in op.modifiers:  # high halves compare as the low ones do
+    if "EX" in op.modifiers:  # the result for the high halves follows from that for the low ones
         when = op.condition(operands[-1])
         return when if op.result == 0 else negate(when)
     difference = first - second
@@ -337,7 +336,7 @@ def _compare(op: Operation) -> Condition:
 
 
 def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Condition) -> Condition:
-    """Return a comparison in which a negative value is larger than all others.
+    """Return a comparison in which a negative value counts as larger than all others.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
@@ -350,7 +349,7 @@ def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Conditio
     else:
         of_size = combine(negative, signed, operator="or")
         of_negative = combine(negative, signed)
-    if comparison(">=", -right) != TRUE:  # a size, or a difference that is assumed to be one
+    if comparison(">=", -right) != TRUE:  # a size, or a difference that is assumed to be a size
         return of_size
     return _choose_condition(comparison(">=", -right - ONE), of_negative, of_size)
 
@@ -389,7 +388,7 @@ def _pack_predicates(op: Operation) -> IntExpr:
 
 
 def _unpack_predicate(op: Operation) -> Condition:
-    """Return a predicate that R2P takes from a word."""
+    """Return the predicate that R2P extracts from a word."""
     mask = op.value(op.operands[-1]).constant_value or 0
     if not mask >> op.result & 1:
         return op.condition(f"{op.name[2:]}{op.result}")
@@ -400,7 +399,7 @@ def _unpack_predicate(op: Operation) -> Condition:
 
 
 def _test_nonzero(op: Operation) -> Any:
-    """Return the predicate of LOP3: its result is not 0."""
+    """Return the predicate that LOP3 yields: True if its result is not 0."""
     return negate(comparison("==", _logic(op)))
 
 
@@ -495,7 +494,7 @@ class RegisterValues:
         return self._cache[key]
 
     def choose(self, condition: Condition, if_true: Any, if_false: Any) -> Any:
-        """Return one value if a condition holds, else the other, as one expression."""
+        """Return an expression for one value if a condition holds, and for the other if not."""
         if condition == TRUE or if_true == if_false:
             return if_true
         if condition == FALSE:
@@ -526,7 +525,7 @@ class RegisterValues:
         return self._cache[key]
 
     def _value_from_predecessors(self, register: str, block: int, loop: Loop | None) -> Any:
-        """Return the value of a register at the entry of a block or, for a loop, before it."""
+        """Return the value of a register when a block is entered (a loop head: before the loop)."""
         before = self.graph.blocks[block].predecessors
         before = [each for each in before if not loop or each not in loop.blocks]
         if not before:
@@ -564,7 +563,7 @@ class RegisterValues:
             return known[successor]
 
         def merge_from(number: int) -> Any:
-            """Return the merged value of all paths from a block."""
+            """Return the value of a register merged over all paths that begin at a block."""
             successors = graph.blocks[number].successors
             if number in graph.loops and block not in (inside := graph.loops[number].blocks):
                 edges = {(n, to) for n in inside for to in graph.blocks[n].successors}
@@ -640,7 +639,7 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the value of any register of a result except the first."""
+        """Return the value of a register of a result other than the first."""
         if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
             word = self.constants.next_word(op.operands[-1], op.register_distance(register))
             return op.unknown(text) if word is None else word
@@ -654,7 +653,7 @@ class RegisterValues:
 
     # --- loops
     def solved_guard(self, block: int, place: int) -> Condition:
-        """Return the condition under which a guard holds, with loop-carried values solved."""
+        """Return a guard's condition, with loop-carried values as functions of iterations."""
         if (block, place) in self._guard_cache:
             return self._guard_cache[block, place]
         inside, after = self._substitutions(block)
@@ -664,12 +663,12 @@ class RegisterValues:
         return result
 
     def solve_loops(self, value: IntExpr, block: int) -> IntExpr:
-        """Return an expression at a block with loop-carried values solved by iteration."""
+        """Return an expression at a block, with loop-carried values as functions of iterations."""
         inside, after = self._substitutions(block)
         return after.value(inside.value(value))
 
     def _substitutions(self, block: int) -> tuple[Substitution, Substitution]:
-        """Return the substitutions of entry atoms, and of iterations after their loops."""
+        """Return the replacements of entry atoms, and of iterations after their loops."""
         inside = Substitution(self._loop_solution)
         after = Substitution(lambda one: self._after_loop(one, block))
         if not self.is_final:

@@ -124,7 +124,7 @@ _BRACKET = re.compile(r"[(\[{}\])]")
 
 
 def closing_bracket(text: str, start: int) -> int:
-    """Return the position after the bracket that closes the one at ``start``."""
+    """Return the position just after the bracket that closes the bracket at ``start``."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "([{" else -1
@@ -164,7 +164,7 @@ def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
 
 
 def device_macros(source: str) -> frozenset[str]:
-    """Return ``__device__``, ``__global__``, and macros of the source that contain one of them."""
+    """Return ``__device__``, ``__global__`` and the source's macros that contain one of them."""
     definition = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
     return frozenset(re.findall(definition, source, re.M)) | {"__device__", "__global__"}
 

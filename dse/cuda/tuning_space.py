@@ -172,7 +172,7 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
 
 
 def _versions() -> tuple[str, ...]:
-    """Return the columns and versions on which cached counts depend besides the source."""
+    """Return what cached counts depend on besides the source: names of columns, and versions."""
     result = [_COUNTS_VERSION, *_EXTRA_COLUMNS]
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
@@ -183,7 +183,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the counts of variants: compiled one by one, disassembled together.
+    """Return the counts of variants, which are compiled one by one and disassembled together.
 
     Garbage collection is off meanwhile: it takes a fifth of the time and frees next to nothing.
     """
@@ -236,7 +236,7 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
 
 
 def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T | DseError:
-    """Return the result of a call, or the error that it raises."""
+    """Return the result of a call, or the error that it raised."""
     try:
         return work(*args, **kwargs)
     except DseError as error:
