@@ -62,7 +62,7 @@ class Table:
     sortable: bool = False
 
     def cells(self, max_rows: int | None) -> list[list[str]]:
-        """Return the first rows as text; the numbers in a column share their prefix."""
+        """Return the first rows as text; the numbers in a column share a prefix."""
         units = [*self.columns.values()] if isinstance(self.columns, Mapping) else []
         units = units or [""] * max(map(len, self.rows), default=0)
         columns = [
@@ -167,7 +167,7 @@ def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
 
 # --- values
 def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
-    """Return a value as text for people, with a prefix if its unit takes prefixes.
+    """Return a value as readable text, with a prefix if its unit takes prefixes.
 
     ``prefix`` is a pair of factor and prefix, such as (1e-3, "m"); by default it is chosen to fit
     the value.
@@ -193,7 +193,7 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
 
 
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
-    """Return a cell of a :class:`Table` as text for people."""
+    """Return a cell of a :class:`Table` as readable text."""
     if isinstance(cell, tuple):
         value, unit = cell
         return value_text(value, unit, prefix)
@@ -215,7 +215,7 @@ def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
 
 
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
-    """Return the cells of a column as text; if all numbers have one unit, they share the prefix."""
+    """Return the cells of a column as text; numbers of a single unit share one prefix."""
     pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
     numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
     units = {u for _, u in numeric}

@@ -83,7 +83,7 @@ def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> 
 
 
 def _require_equation(graph: Graph, name: str) -> None:
-    """Raise an error if a quantity has no equation in the graph, or only a table equation."""
+    """Raise an error if a quantity has no equation in the graph, or only one of a table."""
     model = graph.model
     model.quantity(name)
     definition = graph.definitions.get(name)
@@ -130,7 +130,7 @@ def _latex_symbols(model: EquationSet) -> dict[str, str]:
 
 
 def _decimal(value: Any) -> Any:
-    """Return a literal for LaTeX as a decimal: 0.1365, not 273/2000."""
+    """Return a literal as a decimal for LaTeX: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     return sympy.Float(repr(value)) if finite else to_exact(value)
 

@@ -36,7 +36,7 @@ def half_width(values: Floats) -> Floats:
 
 
 def poisson_upper_width(count: Floats) -> Floats:
-    """Return the upper limit of an expected count, minus the observed count (Garwood 1936)."""
+    """Return an upper limit of an expected count, minus the observed count (Garwood 1936)."""
     from scipy.special import gammaincinv
 
     return np.asarray(gammaincinv(count + 1, 1 - TAIL_PROBABILITY) - count)

@@ -144,7 +144,7 @@ def _truth_value(box: Interval | Decision) -> bool | None:
 
 
 def _point_enclosure(array: Any) -> Interval | Decision:
-    """Return the enclosure of known values: both ends are the value."""
+    """Return the enclosure of known values, whose two ends are the value itself."""
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
@@ -231,7 +231,7 @@ def first_crossing(
 
 
 def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
-    """Merge borders that are closer than the tolerance, and drop those without a change of case."""
+    """Merge borders closer than the tolerance, and drop those at which the case stays the same."""
     if whole or not borders.line.size:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
@@ -253,7 +253,7 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
 
 
 def border_positions(borders: Crossings) -> Floats:
-    """Return a number for each border: a short decimal inside its bracket, else the lower end."""
+    """Return a number for each border: a short decimal inside its bracket, or its low end."""
     low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):

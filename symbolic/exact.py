@@ -45,7 +45,9 @@ def replace_rounding(expression: Any) -> Any:
 
 
 def _is_condition(value: Any) -> bool:
-    return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a Symbol is both
+    return isinstance(value, Boolean) and not isinstance(
+        value, sympy.Expr
+    )  # a Symbol is of both classes
 
 
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
@@ -69,7 +71,7 @@ class _Pair(ExprCondPair):  # type: ignore[misc]
 
 
 class _NestedPiecewise(Piecewise):  # type: ignore[misc]
-    """A ``Piecewise`` whose conditions may contain a ``Piecewise``.
+    """A ``Piecewise`` whose conditions may contain another ``Piecewise``.
 
     SymPy's own class would expand the inner one into the outer one, branch by branch. For the
     larger models that takes minutes, or fails because of branches that exclude one another.

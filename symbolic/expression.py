@@ -111,7 +111,7 @@ class _Parser:
         return self.tokens[self.index - 1].end
 
     def _fail_stray(self, token: Token) -> NoReturn:
-        """Raise the error for a token that follows a complete operand without an operator."""
+        """Raise the error for a token that follows a complete operand; an operator is missing."""
         if token.text == ",":
             self.formula.fail("',' is outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
@@ -433,7 +433,7 @@ class _Parser:
         return result
 
     def _statistic_unit(self, term: Term) -> str:
-        """Return the unit of a term: a quantity's own unit, or the base unit of a formula."""
+        """Return the unit of a term: that of a quantity, or the base unit of a formula."""
         if term.dimension is None:
             return ""
         name = term.node.args[0] if term.node.op == "reference" else ""

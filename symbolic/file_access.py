@@ -91,7 +91,7 @@ PathBase: TypeAlias = "Path | FileScope | None"
 
 
 def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
-    """Return the path of a file that a study or the user names, if it may be opened.
+    """Return the path of a file that a study or user names; raise an error if it may not be opened.
 
     Raise an error for a file outside the study's scope, for a device, pipe or socket, and for a
     file that is too large. The caller reports a missing file.
@@ -117,7 +117,7 @@ def base_folder(base: PathBase) -> Path | None:
 
 
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
-    """Return the scope of names in a file in ``folder``, which a study with scope ``base`` names.
+    """Return the scope of names in a file that a study with the scope ``base`` names.
 
     Its ``root`` is that of ``base`` if this is a scope, and otherwise ``folder``.
     """

@@ -42,7 +42,7 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Graph:
-    """The definitions needed for some outputs, ordered so that each follows the ones it needs."""
+    """The definitions needed for some outputs; each follows those that it needs."""
 
     model: EquationSet
     definitions: Mapping[str, Definition]
@@ -52,7 +52,7 @@ class Graph:
     _flat_nodes: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
 
     def flat(self, name: str) -> Node:
-        """Return a quantity as a formula of the leaves of the graph."""
+        """Return a quantity as a formula in the leaves of the graph."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
                 if definition.is_leaf:  # also a statistic, whose needs may be defined after it
@@ -68,11 +68,11 @@ class Graph:
         return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
-        """Return a formula expressed by the leaves."""
+        """Return a formula expressed in terms of the leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})
 
     def flat_condition(self, condition: Condition) -> Node:
-        """Return a condition expressed by the leaves."""
+        """Return a condition expressed in terms of the leaves."""
         return self.flatten(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:

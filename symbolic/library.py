@@ -36,7 +36,7 @@ _LOADED_FILES: dict[str, Path] = {}
 
 
 class _BytesLoader(SourceFileLoader):
-    """A loader that runs the bytes in ``data``, whose hash is taken; it ignores cached bytecode."""
+    """A loader that runs the bytes in ``data``, never a cached bytecode file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem, str(path))
@@ -122,7 +122,7 @@ def _model_path(name: str, base: Path | None) -> Path:
 
 
 def user_files(spec: str, base: Path | None = None) -> list[Path]:
-    """Return the user's files that would be run if a model or union were loaded."""
+    """Return the user's files that loading a model or union would run."""
     paths = (_model_path(part.strip(), base) for part in spec.split("+"))
     return [path for path in paths if path.parent != SHIPPED_FOLDER]
 
@@ -267,7 +267,7 @@ def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ..
 
 
 def _describe_quantity(row: Quantity) -> str:
-    """Return a short description of a quantity, for errors about conflicting declarations."""
+    """Return a short description of a quantity for errors about conflicting declarations."""
     labels = f", one of {', '.join(row.labels)}" if row.labels else ""
     unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
     return f"{row.meaning or row.name}{unit}{labels}"
@@ -324,7 +324,7 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
 
 
 def available_models() -> dict[str, Path]:
-    """Return the names of the shipped models and of those in ``DSE_PATH``, with their files."""
+    """Return the files of all shipped models and of those in ``DSE_PATH``, by model name."""
     return {name: paths[0] for name, paths in _model_paths().items()}
 
 

@@ -230,7 +230,7 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any, *, at_zero: Any) -> Any:
-    """Return ``a / b``, and ``at_zero`` where ``b`` is zero.
+    """Return ``a / b``, or ``at_zero`` where ``b`` is zero.
 
     >>> divide(1, 4, at_zero=0), divide(1, 0, at_zero=float("inf"))
     (0.25, inf)

@@ -139,7 +139,7 @@ _LABEL_INDEX = "PLACE_OF_"
 
 
 def label_index_name(name: str) -> str:
-    """Return the name by which formulas refer to the index of the label of a quantity."""
+    """Return the name that formulas use for the index of a quantity's label."""
     return _LABEL_INDEX + name
 
 

@@ -56,7 +56,7 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
-    """Return the families whose terms, under the switches, are exactly the terms of ``of``."""
+    """Return the families whose terms are, under the switches, exactly those of ``of``."""
     result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
@@ -101,7 +101,7 @@ def _regime_outputs(
 
 
 def _plain_terms(graph: Graph, family: Family) -> list[str]:
-    """Return the terms of a family that consist of plain arithmetic; they are substituted."""
+    """Return the terms of a family that are plain arithmetic (these are substituted)."""
     return [
         term
         for term in family.terms.values()

@@ -36,7 +36,7 @@ class _Resolver:
             self.variants.setdefault(eq.name, []).append(eq)
 
     def fork(self) -> _Resolver:
-        """Return a copy to which definitions can be added without changing this resolver."""
+        """Return a copy; definitions that are added to the copy do not change this resolver."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
         return other
@@ -89,7 +89,7 @@ class _Resolver:
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """Return the definition by an equation or a default, ignoring values that the user gave."""
+        """Return the definition by an equation or a default, even if the user gave a value."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"
@@ -130,7 +130,7 @@ class _Resolver:
         return Definition(name=name, kind="formula", node=formula, needs=references(formula))
 
     def define(self, root: str) -> None:
-        """Add the definition of a quantity, after the definitions of all quantities it needs."""
+        """Add the definition of a quantity, after those of all quantities that it needs."""
         path: list[str] = []
         stack: list[tuple[str, Definition | None]] = [(root, None)]
         while stack:
@@ -162,7 +162,7 @@ class _Resolver:
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
     def raise_missing(self) -> None:
-        """Raise one error that names every missing quantity and the equations that need it."""
+        """Raise one error that names every missing quantity, and the equations that need it."""
         if not self.missing:
             return
         lines = []

@@ -139,7 +139,7 @@ def check_labels(graph: Graph) -> None:
 
 
 def refuse_laws(graph: Graph) -> None:
-    """Raise an error if an output or condition depends on a law without taking a statistic."""
+    """Raise an error if an output or condition uses a law itself instead of a statistic of it."""
     if not any(graph.model.quantity(name).is_law for name in graph.definitions):
         return
     wanted = [(name, reference(name)) for name in graph.outputs]
@@ -182,7 +182,7 @@ def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Seq
 def _error_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return a function that computes half the width of the 95 % interval of a law's statistic.
+    """Return a function for half the width of the 95 % interval of a statistic of a law.
 
     It is 0 for an exact law. For a law from simulation, the interval of a probability is that of
     Clopper and Pearson, and the interval of a quantile lies between order statistics. For other

@@ -63,7 +63,7 @@ class Statistic:
 
 
 class StatisticName(str):
-    """The name of a statistic in formulas, with the statistic as an attribute."""
+    """The name of a statistic in formulas; the statistic is its attribute."""
 
     __slots__ = ("statistic",)
 
@@ -94,7 +94,7 @@ def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
 
 
 def resolve_direction(root: Node, low: bool) -> Node:
-    """Replace ``worst``, ``best`` and ``cvar`` in a formula, given if it should be small.
+    """Replace ``worst``, ``best`` and ``cvar`` by statistics of a known direction.
 
     If the formula should be small (``low``), ``worst`` becomes ``worst_high``; else ``worst_low``.
     """
@@ -119,7 +119,7 @@ def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Nod
 
 
 def undirected_statistics(root: Node) -> list[StatisticName]:
-    """Return all statistics in a formula, even nested ones, whose direction is unresolved."""
+    """Return all statistics of unresolved direction in a formula, even nested ones."""
     result = []
     for name in statistics_of([root]):
         result += [name] if STATISTICS[name.statistic.kind].direction_names else []
@@ -214,7 +214,7 @@ class LawValues:
 
 
 def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> float:
-    """Return a statistic of values with the given cumulative probabilities."""
+    """Return a statistic of values whose cumulative probabilities are given."""
     if np.isnan(values).any():
         return math.nan
     cell = STATISTICS[statistic.kind].law
@@ -327,7 +327,7 @@ def _extreme(values: Sequence[Node], high: bool) -> Node:
 
 
 def _ordered_sum(terms: Sequence[Node]) -> Node:
-    """Return the sum of some terms, added in the same order as in the compiled loops."""
+    """Return the sum of some terms, added in the order in which compiled loops add them."""
 
     def inorder(first: Node, rest: Sequence[Node]) -> Node:
         return reduce(lambda a, b: a + b, rest, first)

@@ -24,11 +24,11 @@ MAX_DIGITS = 1_000
 
 
 class ExpressionUnitError(ExpressionError, UnitError):
-    """A unit in a formula that is unknown, ambiguous, or does not fit."""
+    """Error for a unit in a formula that is unknown, is ambiguous, or does not fit."""
 
 
 class ExpressionNameError(ExpressionError, UnknownNameError):
-    """An unknown name in a formula."""
+    """Error for an unknown name in a formula."""
 
 
 _NUMBER = r"(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?"
@@ -203,7 +203,7 @@ class Term:
 
     @property
     def is_literal(self) -> bool:
-        """True if the term is a number, and not a node."""
+        """True if the term is a number and not a node."""
         return not isinstance(self.value, Node)
 
     @property
@@ -387,7 +387,7 @@ def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimens
 def fold_literals(
     formula: FormulaText, function: Callable[..., Any], terms: tuple[Term, ...], position: int
 ) -> int | Fraction:
-    """Return the exact value of a function of literals; raise an error if it is not finite."""
+    """Return the exact value of a function of literals; raise an error if it is infinite or NaN."""
     try:
         value = function(*(term.value for term in terms))
         rough = float(value)

@@ -106,7 +106,7 @@ def optimal_sms(
 
 @equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED, inputs=optimal_sms.inputs)
 def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
-    """Number of SMs with the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
+    """Number of SMs with the most work per energy, with the printed "MWP = N or CWP = N". [SMs]
 
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0

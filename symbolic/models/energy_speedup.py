@@ -206,7 +206,7 @@ def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
 
 @equation(source="Hong 2012, Eqs. 95 and 105", symbol="S")
 def speedup(baseline_time, shared_time):
-    """Speed-up over the baseline. [ratio]"""
+    """Speed-up compared with the baseline. [ratio]"""
     return divide(baseline_time, shared_time, at_zero=math.inf)
 
 
@@ -245,10 +245,10 @@ def efficiency_curvature(
 ):
     r"""Second derivative of energy efficiency with respect to speed-up; 0 if E is linear in S.
 
-    For :math:`P_N = d S^k + B` it is 0 if d = 0, or if k = 0: more work on a device that is on
-    anyway. For k = 1 (more cores) it is 0 only if B = 0, and then E is constant. For k = 3 (a
-    higher clock) it is 0 at one speed-up only. So the statement of §A.8, that the relation is
-    mostly linear unless power grows with the square, is true only for k = 0.
+    For :math:`P_N = d S^k + B` it is 0 if d = 0 or k = 0 (more work for a device that already
+    draws its power). For k = 1 (more cores) it is 0 only if B = 0, and then E is constant. For
+    k = 3 (a higher clock) it is 0 at one speed-up only. So the statement of §A.8, that the relation
+    is mostly linear unless power grows with the square, is true only for k = 0.
 
     .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
         - (k+1) B\right)}{(d S^k + B)^3}

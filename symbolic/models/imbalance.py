@@ -124,6 +124,8 @@ def max_sum_covariance(distribution, lanes):
 def imbalance_loss(distribution, lanes):
     r"""Mean loss of a group: its lane-iterations divided by the useful ones. [ratio]
 
+    .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
+
     >>> from sweeps.grid.work_laws import read_law
     >>> round(imbalance_loss(read_law("geometric:0.05"), 32), 6)
     3.978775
@@ -187,7 +189,7 @@ def imbalance_limit(work_max, work_mean):
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    """Mean loss for exponential work: H_n, the harmonic number, as is the slowdown. [ratio]"""
+    """Mean loss for exponential work, equal to the slowdown: the harmonic number H_n. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)
@@ -218,19 +220,19 @@ def binned_slowdown(distribution, lanes, most_bins):
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
-    """Length of the pieces into which items are cut, for the least cost. [iterations]"""
+    """Cost-minimal length of the pieces into which longer items are cut. [iterations]"""
     return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
-    """Slowdown from lockstep and cuts if items are cut into ``suggested_piece`` parts. [ratio]"""
+    """Slowdown from lockstep and cuts if pieces have the length ``suggested_piece``. [ratio]"""
     return distribution.best_piece_length(lanes, cut_overhead)[1]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
-    """Number of items in lockstep, if several lanes share an item, for the least cost. [lanes]"""
+    """Cost-minimal number of items in lockstep if several lanes share an item. [lanes]"""
     return distribution.best_granularity(lanes, share_overhead)[0]
 
 

@@ -166,7 +166,7 @@ def _rate_equation(dispatch):
         inputs=RATE_INPUTS,
     )
     def by_rate(piece_law, *shape):
-        """The law of the number of steps, as long as on a full machine, if warps share a rate."""
+        """The law of the number of steps of full-machine length, if warps share a rate."""
         return require_law(piece_law).launch_law(dispatch, *shape)
 
     return by_rate.copy_as(by_rate.name, *by_rate.inputs, formula=dispatch)

@@ -136,7 +136,7 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
     >>> few_warps_cycles(6.0, 2.0, 1.0, 2.0, 2.0, 3.0)  # Fig. 9b
     9.0
     """
-    shrunk = mem_cycles * resident_warps / mwp  # the same expression as in Eq. 22
+    shrunk = mem_cycles * resident_warps / mwp  # as in Eq. 22
     overlapped = where(resident_warps < mwp, shrunk, mem_cycles)
     waiting = maximum(overlapped, minimum(mem_latency, mem_cycles))
     return waiting + comp_cycles + comp_period * maximum(minimum(mwp, resident_warps) - 1, 0)

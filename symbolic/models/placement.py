@@ -324,7 +324,7 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that would be saved if the same SMs were on the fewest TPCs. [W]
+    """Power that would be saved if equally many SMs were on the fewest TPCs. [W]
 
     It holds where :func:`placement_fit` is 0.
     """

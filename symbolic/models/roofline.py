@@ -136,7 +136,7 @@ def pipe_roof(
 
 @equation(source="Williams 2009, the roofline over levels of memory (Ilic 2014) and pipes")
 def attainable_flops(bandwidth_flops, l2_roof, l1_roof, pipe_roof):
-    """Operations per second below the lowest roof and ceiling. [1/s]"""
+    """Operations per second that the lowest roof or ceiling allows. [1/s]"""
     return minimum(minimum(bandwidth_flops, l2_roof), minimum(l1_roof, pipe_roof))
 
 

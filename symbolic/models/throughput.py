@@ -129,7 +129,7 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
 def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
-    """Cycles from the first request of a core to the end of its last. [cycles]
+    """Cycles from the first request of a core to the end of its last request. [cycles]
 
     MWP − 1 is replaced by 0 if MWP is below 1, as in chapter 2.
     """
@@ -167,7 +167,7 @@ def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of the period of a core that is idle. [ratio]"""
+    """Share of all cycles (in a copy: of the sum of memory periods) that are idle. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
@@ -286,6 +286,9 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
 @equation(source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     r"""Largest number of warps per core for which the bandwidth is sufficient. [warps]
+
+    It is 1 if even one warp needs more. Correction: the thesis decreases N by :math:`1 - \alpha`,
+    which does not satisfy Eq. 90 if N is above MWP_App_InfiN, because further warps add no demand.
 
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0

@@ -56,7 +56,10 @@ TIE = 10**12
 
 @equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+lZ}")
 def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
-    r"""Requests per cycle if no system is full: each thread sends one per round trip. [1/cycle]"""
+    r"""Requests per cycle if no system is full: each thread sends one per round trip. [1/cycle]
+
+    .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
+    """
     return threads / (mem_latency + arithmetic_latency * intensity)
 
 

@@ -80,7 +80,7 @@ def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
-    """Return the enclosure of a function that is NaN for negative arguments."""
+    """Return the enclosure of a function whose value is NaN for negative arguments."""
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua

@@ -121,7 +121,7 @@ def any_true(test: Any) -> Any:
 
 
 def choose(test: Any, yes: Any, no: Any) -> Any:
-    """Return ``yes`` in boxes in which the test holds, ``no`` in the others."""
+    """Return ``yes`` in the boxes in which the test holds, and ``no`` in the others."""
     return no if test is False else np.where(test, yes, no)
 
 
@@ -221,5 +221,5 @@ def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
 
 
 def outward_operations() -> dict[str, Any]:
-    """Return the operations that round outward."""
+    """Return the operations that round outward, by their names in rules."""
     return {**_OUTWARD, "widen": _widen_always, "ROUNDS_TO_NEAREST": False}
