@@ -187,7 +187,7 @@ def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
 
 
 def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, dict[str, Any]]:
-    """Return a configuration of a study as entries and values of one point."""
+    """Return, for one configuration of a study, its machine and workload, and its values."""
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
     indices |= axis_indices(grid, point, prefix="")
@@ -258,7 +258,7 @@ class _MovePath:
         return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
 
     def value(self, place: float) -> float:
-        """Return the value of the first quantity at a place."""
+        """Return the value of the first moved quantity at a place."""
         if math.isnan(place):
             return math.nan  # the same object, so that equal moves are equal
         return self.factors[self.names[0]] * place if self.factors else place
@@ -267,7 +267,7 @@ class _MovePath:
         return float(self.gains(np.array([place]))[0])
 
     def gains(self, places: Floats) -> Floats:
-        """Return the factors by which the goal improves at several places."""
+        """Return, for several places, the factor by which the goal improves."""
         return self.site.gains(self.inputs_at(places))
 
     def is_allowed(self, places: Floats) -> NDArray[np.bool_]:
@@ -280,7 +280,7 @@ class _MovePath:
         return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """Return a tree in which each moved input is replaced by its value at the place."""
+        """Return a tree in which each of several moved inputs is its start × the common factor."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node

@@ -134,7 +134,7 @@ class Suggestion(DisplayMixin):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Advice(Report):
-    """The bound or case of a configuration, and the moves out of it, most helpful first.
+    """The bound or case of a configuration, and the moves that leave it, most helpful first.
 
     Attributes
     ----------

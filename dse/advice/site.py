@@ -72,7 +72,7 @@ class Site:
     _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
-        """Return the site with inputs fixed at their values, so that they can move."""
+        """Return the site with inputs that follow others fixed at their values, to be moved."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
         return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
@@ -96,7 +96,7 @@ class Site:
         return self._cache[key].evaluate(inputs)
 
     def leaves(self) -> dict[str, NDArray[Any]]:
-        """Return the inputs at their values."""
+        """Return the leaves of the grid with their values."""
         return {name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()}
 
     def allowed_condition(self) -> Node:
@@ -168,11 +168,11 @@ class Site:
         return values
 
     def goal_values(self) -> dict[str, float]:
-        """Return the goal and the quantities that the guide shows."""
+        """Return the values of the goal and of the quantities that the guide shows."""
         return {name: self.value(name) for name in (self.guide.goal, *self.guide.show)}
 
     def suggestions(self) -> Iterator[Suggestion]:
-        """Yield the suggestions of equations that the model has."""
+        """Yield what equations of the model suggest for the inputs."""
         definitions = self.grid.graph.definitions
         for name, of in self.guide.suggests.items():
             equation = definitions[name].equation if name in definitions else None
@@ -226,7 +226,7 @@ class Site:
         return float(self.gains(inputs)[0])
 
     def gains(self, inputs: Inputs) -> Floats:
-        """Return the factors by which the goal improves at several places."""
+        """Return, for several places, the factor by which the goal improves."""
         here = self.leaves()
         places = {name: np.append(values, here[name]) for name, values in inputs.items()}
         goal = self.evaluate([self.guide.goal], places)[0]
@@ -301,7 +301,7 @@ class Site:
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:
-        """Return the row of a quantity."""
+        """Return the row of a quantity in the model's table."""
         return self.grid.model.quantity(name)
 
 

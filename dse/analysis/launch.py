@@ -43,7 +43,7 @@ class LaunchOptions:
 
 
 def split_sizes(text: str) -> tuple[int | str, ...]:
-    """Split the sizes of a block or grid at commas outside brackets.
+    """Return the sizes of a block or grid, which commas outside brackets separate.
 
     >>> split_sizes("ceil(n / block_x), 16")
     ('ceil(n / block_x)', 16)
@@ -63,7 +63,7 @@ def _split_commas(text: str) -> list[str]:
 
 
 def source_launch(source: str, name: str) -> LaunchOptions:
-    """Return the launch that comments ``// dse: --set n=4096 ...`` of a source give.
+    """Return the launch in a source's comments, ``// dse: --set n=4096 ...``.
 
     >>> source_launch("// dse: --set n=4096 --block 16,4 --grid n/16,n/4", "a.cu").grid
     ('n/16', 'n/4')

@@ -69,7 +69,7 @@ class Prediction:
         return float(self.values[name][number]) if name in self.values else float("nan")
 
     def label(self, name: str, number: int) -> str:
-        """Return a quantity with labels, such as the limit of the occupancy, of a variant."""
+        """Return a quantity of a variant that has labels, such as the limit of the occupancy."""
         value = self.values[name][number] if name in self.values else np.nan
         return self.flags[name].get(int(value), "") if np.isfinite(value) else ""
 
@@ -111,7 +111,7 @@ def predict(
 
 
 def _missing_inputs(error: GraphError) -> str:
-    """Return the names that an error says are missing."""
+    """Return the names of the missing inputs in an error."""
     lines = str(error).splitlines()
     names = [line.split(",")[0].strip() for line in lines[1:-1]]
     return f"needs {', '.join(names)}" if names else lines[0]

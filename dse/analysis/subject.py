@@ -59,7 +59,7 @@ class Variant:
 
     @property
     def point(self) -> dict[str, Any]:
-        """Values of the axes."""
+        """Values of the variant along the axes."""
         return {**self.arguments, **self.inputs}
 
 
@@ -186,7 +186,7 @@ class Subject:
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the quantities and labels of counts."""
+    """Return the quantities and labels in the counts of a kernel."""
     known = {n: v for n, v in counts.items() if n in TABLE and not isinstance(v, Mapping)}
     return {**known, **getattr(counts, "labels", {})}
 
@@ -200,7 +200,7 @@ def _combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _axis_values(name: str, values: Any) -> list[Any]:
-    """Return the values of an axis as numbers, or the labels as they are."""
+    """Return the values of an axis as numbers; labels are returned unchanged."""
     row = TABLE.get(name, Quantity(name=name))
     numbers: list[Any] = list(values) if row.is_label else parse_numbers(values, row, name).tolist()
     return numbers
@@ -246,7 +246,7 @@ class WorkloadSubject(Subject):
             self.axes |= self._block_sizes()
 
     def _block_sizes(self) -> dict[str, list[int]]:
-        """Return an axis over block sizes if the counts allow it, the usual size first."""
+        """Return an axis of block sizes, the usual size first, if the counts allow other sizes."""
         values = self.entry.values
         counted_for = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
@@ -278,7 +278,7 @@ _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 
 
 class KernelSubject(Subject):
-    """CUDA source, a cubin or PTX with its launches, counted for the architecture of a machine."""
+    """CUDA source, a cubin or PTX with its launches; counted for the machine's architecture."""
 
     def __init__(self, path: Path, **given: Any) -> None:
         if not path.is_file():
@@ -388,7 +388,7 @@ class KernelSubject(Subject):
         return count_variants(self.path, macros, settings)
 
     def _ask(self, variants: Sequence[Variant]) -> None:
-        """Raise an error that names every value that the source and the launch do not give."""
+        """Raise an error that names every value missing from both the source and the launch."""
         text = variants[0].status
         missing = dict(_MISSING.findall(text)) if "does not determine" in text else {}
         missing |= dict(_MISSING.findall(text)) if "do not determine" in text else {}

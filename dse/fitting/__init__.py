@@ -209,7 +209,7 @@ def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
 
 
 def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
-    """Return the free quantities at a point, each as a number or as an array over rows."""
+    """Return the free quantities at a point; each is a number, or an array over rows."""
     result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
         shared = problem.parameters[places[0]].label is None
@@ -218,7 +218,7 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
 
 
 def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
-    """Check the rows, and return the least-squares problem of the model on them."""
+    """Check the rows, and return the least-squares problem of fitting the model to them."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)

@@ -44,7 +44,7 @@ def fit_dataset(
     covariance: Floats,
     relative: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of a fit; ``grid`` computes the model on the rows, with fitted values."""
+    """Return the Dataset of a fit; ``grid`` evaluates the model on the rows with fitted values."""
     from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return a mask of the values that can change together without an effect on predictions.
+    """Return a mask of the values whose joint changes can leave the predictions unchanged.
 
     Only changes that move each value at a bound away from this bound are considered.
     """
@@ -256,7 +256,7 @@ class Fit(FitReport):
 
     @property
     def leave_one_out(self) -> float:
-        """Root mean square of the residuals of left-out rows."""
+        """Root mean square of the residuals of rows left out of the fit."""
         return _rms(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:

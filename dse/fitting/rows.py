@@ -59,13 +59,13 @@ class ColumnTable:
     assumptions: tuple[str, ...] = ()
 
     def find_column(self, header: str) -> tuple[str, str]:
-        """Return the name and unit of a column; a unit in ``header`` overrides that of the data."""
+        """Return the name and unit of a column; a unit in ``header`` replaces that of the data."""
         name, unit = split_column_header(header)
         check_name(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
     def select_rows(self, selection: Any) -> dict[str, Any]:
-        """Return some rows as a dictionary from headers with units to columns."""
+        """Return some rows as a mapping from headers with units to columns."""
         headers = {n: f"{n} [{unit}]" if unit else n for n, unit in self.units.items()}
         return {headers[n]: np.asarray(column)[selection] for n, column in self.columns.items()}
 
@@ -109,7 +109,7 @@ def read_table(data: Any) -> ColumnTable:
 
 
 def _open_data(path: Path) -> Any:
-    """Open a file as a Dataset; a CSV file that this library did not export becomes columns."""
+    """Open a file as a Dataset, or as columns if it is a CSV file from elsewhere."""
     from sweeps.files.export import open_dataset
 
     if path.suffix.lower() != ".csv":
@@ -343,7 +343,7 @@ class FewRowsError(DseError):
 
 
 def check_rows(case: FitCase, rows: FitRows, grid: Grid) -> None:
-    """Raise an error if no measured value depends on a free quantity, or a row breaks a rule."""
+    """Raise an error if no measured value depends on a free quantity, or if a row breaks a rule."""
     used = set(references(*(grid.graph.flat(name) for name in case.targets)))
     ancestors = grid.graph.ancestors(case.targets)
     for name in case.free:
@@ -440,7 +440,7 @@ class FitRows:
     workloads: tuple[str, ...] = ()
 
     def select(self, selection: NDArray[np.bool_] | NDArray[np.int64]) -> FitRows:
-        """Return some of the rows."""
+        """Return the rows that a mask or an array of indices selects."""
         return FitRows(
             inputs={name: array[selection] for name, array in self.inputs.items()},
             measurements={name: array[selection] for name, array in self.measurements.items()},

@@ -54,7 +54,7 @@ class FitProblem:
         return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
-        """Return predictions of shape (points, quantities, rows) at (points, parameters)."""
+        """Return predictions (points, quantities, rows) at points (points, parameters)."""
         shape = (len(points), self.measurements.shape[1])
         places = self.positions
         if not self._partial:  # subexpressions that depend only on the rows are computed once
@@ -72,7 +72,7 @@ class FitProblem:
         return self._apply_scale(self.predict(points) - self.measurements)
 
     def scaled_predictions(self, points: Floats) -> Floats:
-        """Return scaled predictions at points, so that small differences are not rounded away."""
+        """Return scaled predictions, whose differences are less rounded than those of residuals."""
         return self._apply_scale(self.predict(points))
 
     def _apply_scale(self, values: Floats) -> Floats:
@@ -81,7 +81,7 @@ class FitProblem:
         return values.reshape(len(values), -1)
 
     def costs(self, points: Floats) -> Floats:
-        """Return the sum of squares at each point; infinite if a residual is not a number."""
+        """Return the sum of squares at each point; it is infinite if a residual is not a number."""
         step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             result = [
@@ -126,7 +126,7 @@ class FitProblem:
         return here, slopes
 
     def without_row(self, row: int) -> FitProblem:
-        """Return the problem without one row."""
+        """Return the problem with one row left out."""
         scale = self.scale.copy()
         scale[:, row] = 0
         return replace(self, scale=scale)

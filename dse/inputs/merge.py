@@ -31,7 +31,7 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return, by name, the reason why a counted value is invalid with the inputs of a study."""
+    """Return the counted values that are invalid with a study's inputs, with the reasons."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
@@ -130,7 +130,7 @@ class StudyInputs:
 
 def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
     """Return the model with the quantities that its workloads declare."""
-    if isinstance(workloads, Mapping):  # workloads with weights
+    if isinstance(workloads, Mapping):  # a mapping of workloads with their weights
         workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):

@@ -112,7 +112,7 @@ def _over_leaves(
 
 
 def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str, str]) -> Any:
-    """Return the value of a quantity that the model does not need, or raise LookupError."""
+    """Return the value of a quantity that the model does not need; LookupError if it has none."""
     value: Any = parts.values.get(name)
     for axis, table in parts.tables.items():
         known = next((a.labels for a in parts.axes if a.name == axis), ())
@@ -129,7 +129,7 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
 def impossible_rows(study: StudyData, indices: Indices) -> list[Impossible]:
     """Return the limits that predictions at some configurations of a study exceed."""
     if study.random_inputs is not None:
-        return []  # a statistic of predictions may be no prediction
+        return []  # statistics over random inputs are not predictions that can be checked
     grid = study.grid()
     count = max(map(len, indices.values()), default=1)
     split = [name for name, axis in grid.axes.items() if axis.labels]

@@ -123,7 +123,7 @@ def syntax_text(function: Callable[..., Any]) -> str | None:
 
 
 def _defined_names(statement: ast.stmt) -> list[str]:
-    """Return the names that a top-level statement defines."""
+    """Return the names that a statement at the top level of a file defines."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -137,7 +137,7 @@ def _defined_names(statement: ast.stmt) -> list[str]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Transformer that removes docstrings, decorators and return types."""
+    """A transformer of syntax trees that removes docstrings, decorators and return types."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)

@@ -277,7 +277,7 @@ def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
 
 
 def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[str], Folds]:
-    """Return the left-out label of each row, and the folds."""
+    """Return the label by which each row is left out, and the folds."""
     every = np.arange(len(rows.places))
     if not request.leave_out:
         return [""] * every.size, [(every, every)]

@@ -56,7 +56,7 @@ class Score:
     missing: int = 0
 
     def worse_than(self, other: Score) -> tuple[str, ...]:
-        """Return the measures in which another score is better."""
+        """Return the measures in which another score is better than this one."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
         worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
         return tuple(name for name, is_worse in worse.items() if is_worse)
@@ -181,7 +181,7 @@ def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
 
 
 def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0) -> list[Places]:
-    """Return ``count`` random samples of ``size`` rows from each space, without replacement.
+    """Return ``count`` random samples from each space, of ``size`` rows without replacement.
 
     A smaller space is returned whole.
     """
