@@ -218,7 +218,6 @@ class _Parser:
         return is_unit(name)
 
     def _take_unit(self) -> None:
-        """Consume a unit name with its exponent."""
         self._advance()
         if self._current.text not in ("**", "^"):
             return

@@ -86,7 +86,7 @@ class FileScope:
         return places[0]
 
 
-#: What relative file names refer to: a folder, the working directory (None), or a scope.
+#: Base of relative file names: a folder, the working directory (None), or a scope.
 PathBase: TypeAlias = "Path | FileScope | None"
 
 
@@ -178,5 +178,4 @@ def _unpacked_size(path: Path, limit: int) -> int:
 
 
 def _absolute_path(path: Path) -> Path:
-    """Return an absolute path without ``..``; links are not resolved."""
     return Path(os.path.abspath(path))

@@ -55,7 +55,7 @@ class Graph:
         """Return a quantity as a formula in the leaves of the graph."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                if definition.is_leaf:  # also a statistic, whose needs may be defined after it
+                if definition.is_leaf:  # includes statistics, whose needs may be defined later
                     self._flat_nodes[key] = reference(key)
                 else:
                     needs = {need: self._flat_nodes[need] for need in definition.needs}

@@ -216,7 +216,7 @@ def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
 
 #: A node of the tree, the name of its primitive, and the nodes of its arguments.
 EvaluationStep = tuple[Node, str, tuple[Node, ...]]
-#: The functions that apply each primitive to arrays.
+#: Functions that apply primitives to arrays, by the primitives' names.
 ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
 
 

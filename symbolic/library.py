@@ -260,7 +260,6 @@ def _add_flags(
 
 
 def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
-    """Return, as a tuple, what a model file declares under a name."""
     value = getattr(module, name, ())
     values = value if isinstance(value, tuple) else (value,)
     return tuple(each for each in values if isinstance(each, kind))

@@ -191,7 +191,6 @@ def references(*roots: Node) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 10)
 def _referenced_names(root: Node) -> tuple[str, ...]:
-    """Return the quantities named below a root."""
     return tuple(node.args[0] for node in _subtree(root) if node.op == "reference")
 
 

@@ -67,7 +67,6 @@ COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
-#: Who can change a quantity.
 LEVERS = ("programmer", "designer")
 #: Directions in which advice may change a quantity. Up: a resource, of which more never costs time.
 #: Down: a latency or another cost. None: a size of the problem, or a condition of a measurement.

@@ -237,7 +237,6 @@ def _shared_family(graph: Graph, a: str, b: str) -> Family:
 
 
 def _sign_assumption(expression: Any) -> dict[str, bool]:
-    """Return the known sign of an expression as a SymPy assumption."""
     if expression.is_extended_positive:
         return {"positive": True}
     return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}

@@ -58,7 +58,7 @@ class _Resolver:
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        given = {  # where they are not given, the other equation is used: insert any number
+        given = {  # where these are not given, the other equation is used: any number will do
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
@@ -270,7 +270,7 @@ def resolve(
         try:
             for name in references(node):
                 attempt.define(name)
-        except GraphError:  # quantities of the rule cannot be defined: it does not apply
+        except GraphError:  # a rule with undefined quantities does not apply
             continue
         if not attempt.missing:
             resolver.definitions.update(attempt.definitions)

@@ -172,7 +172,6 @@ def _statistic_function(
 
 
 def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
-    """Return the value of the formula at each value of a law."""
     values = np.asarray(law.values, dtype=np.float64)
     constants = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
     result = interpret_arrays([formula], {needs[0]: values, **constants})[0]

@@ -49,12 +49,10 @@ PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
 
 
 def _round_up(amount, unit):
-    """Return the amount rounded up to whole units of allocation."""
     return ceil(amount / unit) * unit
 
 
 def _round_down(amount, unit):
-    """Return the amount rounded down to whole units of allocation."""
     return floor(amount / unit) * unit
 
 

@@ -95,7 +95,6 @@ def _lit_tpcs(text, tpc_map):
 
 
 def _sms_by_tpc(tpc_map):
-    """Return a dictionary from each TPC to its SMs."""
     result: dict[int, list[int]] = {}
     for sm, tpc in enumerate(_parse_numbers("tpc_map", tpc_map)):
         result.setdefault(tpc, []).append(sm)
@@ -141,7 +140,6 @@ def _count_sets(count, tpc_map, lit_tpcs):
 
 
 def _join_sms(sms):
-    """Return SMs as text, in ascending order."""
     return "-".join(map(str, sorted(sms)))
 
 

@@ -39,8 +39,8 @@ _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.
 def _rounding_scalar(rounding: Function) -> Function:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
-            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
-        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # keeps Fraction
+            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # does not change -0.0
+        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # keeps a Fraction
 
     return scalar
 
@@ -165,7 +165,6 @@ def _increasing_function(
     *,
     call: bool = False,
 ) -> Primitive:
-    """Return the row of an increasing function that has the same name in all backends."""
     return Primitive(
         arity=1,
         scalar=scalar,
