@@ -41,7 +41,7 @@ from symbolic.quantities import Domain
 from symbolic.quantity import LEVERS
 from symbolic.statistics import DRAW, statistics_of
 
-#: Machine and workload.
+#: Names of the machine and the workload.
 Entries: TypeAlias = dict[str, str | None]
 
 
@@ -91,12 +91,12 @@ def build_advice(
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
     remedies = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
     for name in (*guide.suggests, *guide.remedies, *remedies):
-        with suppress(DseError):  # inputs of suggestions may be missing
+        with suppress(DseError):  # inputs of a suggestion may be missing
             build(parts.values, [name])
             outputs.append(name)
     grid = build(parts.values, outputs)
     check_grid(grid)
-    pins = {}  # inputs that by default follow others
+    pins = {}  # inputs that follow others by default
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
     moved = [name for label in labels for names in guide.moves(label) for name in names]
     if guide.same_work:  # all inputs behind the goal may help
@@ -180,7 +180,7 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
     """True if a condition has no statistics along axes of the study: one point decides it."""
     statistics = statistics_of([parse_condition(text, model.quantities)])
-    # without random inputs, a statistic along draws is that of a quantity that is itself a law
+    # without random inputs, a statistic along draws is a statistic of a law
     return not statistics or (
         study.random_inputs is None and all(s.statistic.axes == (DRAW,) for s in statistics)
     )
@@ -330,7 +330,7 @@ class _MovePath:
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
         moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
-        if at < len(xs) // 2 and (gains[at:] == gain).all():  # reached, not only approached
+        if at < len(xs) // 2 and (gains[at:] == gain).all():  # the limit is attained
             plateau = self._refine_best(xs, at, gain)
             return self._make_move(plateau, limit=f"where {goal} changes no more")
         if gain > _GROWTH_WITHOUT_LIMIT * before or before > _GROWTH_WITHOUT_LIMIT * gain:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: File with the quantiles of errors.
 FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
 #: A machine's own rows of a class are used if they come from at least this many kernels.
 MIN_KERNELS = 5

@@ -111,7 +111,6 @@ def predict(
 
 
 def _missing_inputs(error: GraphError) -> str:
-    """Return the names of the missing inputs in an error."""
     lines = str(error).splitlines()
     names = [line.split(",")[0].strip() for line in lines[1:-1]]
     return f"needs {', '.join(names)}" if names else lines[0]

@@ -200,14 +200,12 @@ def _combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _axis_values(name: str, values: Any) -> list[Any]:
-    """Return the values of an axis as numbers; labels are returned unchanged."""
     row = TABLE.get(name, Quantity(name=name))
     numbers: list[Any] = list(values) if row.is_label else parse_numbers(values, row, name).tolist()
     return numbers
 
 
 def _macro_value(value: Any) -> Any:
-    """Return a macro as a number if it is a number."""
     for kind in (int, float):
         try:
             return kind(value)
@@ -216,7 +214,7 @@ def _macro_value(value: Any) -> Any:
     return value
 
 
-#: Options of a launch; a workload has only the first.
+#: Options of a launch; for a workload, only the first applies.
 _LAUNCH_OPTIONS = (
     *("set", "define", "times", "grid", "entry", "options"),
     *("dynamic_shared", "array_bytes"),
@@ -272,7 +270,6 @@ class WorkloadSubject(Subject):
         ], assumed
 
 
-#: Sizes of a block as quantities.
 _BLOCK_QUANTITIES = {"threads_per_block", "block_x", "block_y", "block_z"}
 _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 

@@ -64,7 +64,6 @@ def absolute_path(path: Path) -> Path:
 
 
 def _user_files(kind: str) -> Iterator[Path]:
-    """Yield the files of a kind in the folders of ``DSE_PATH``."""
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
     for folder in search_folders():
         yield from (folder / f"{kind}s").glob("*.toml")

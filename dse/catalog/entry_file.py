@@ -144,7 +144,6 @@ def _value(
 
 
 def _parse_spread(source: SourceText, name: str, item: Mapping[str, Any]) -> float:
-    """Return the share by which an assumed number may be wrong."""
     spread = item.get("spread", 0.0)
     is_number = isinstance(spread, (int, float)) and not isinstance(spread, bool)
     if not is_number or not 0 <= spread < 1:
@@ -292,7 +291,6 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
 def _parse_unknown(
     source: SourceText, table: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
 ) -> dict[str, str]:
-    """Return the quantities listed as unknown, with the reasons."""
     if not isinstance(table, dict):
         raise source.error(
             ("unknown",), f"unknown = {_toml(table)}, expected a table of quantities"

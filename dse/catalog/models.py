@@ -187,7 +187,6 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
 
 
 def _quantity_infos(models_by_name: Mapping[str, Model]) -> dict[str, QuantityInfo]:
-    """Return a description of every quantity of some models."""
     uses: dict[str, dict[str, dict[str, None]]] = {}
 
     def add_use(name: str, what: str, text: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from dse.cuda.source import FRAME, blank_comments, device_macros, device_part, split_declarations
 from symbolic.errors import DseError
 
-_MAX_ERRORS = 5  # errors of a compiler's log that are shown
+_MAX_ERRORS = 5  # maximum number of errors of a compiler's log that are shown
 _UNDEFINED = re.compile(
     r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
     r'incomplete type "([^"]+)")',
@@ -182,7 +182,6 @@ def _library() -> ctypes.CDLL:
 
 @lru_cache(maxsize=1)
 def _supports_minimal() -> bool:
-    """True if the compiler has the option -minimal."""
     try:
         _run_nvrtc("", "none.cu", ["-minimal"], "", {})
     except DseError:

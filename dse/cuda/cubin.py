@@ -276,7 +276,7 @@ def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
 Callees = Sequence[tuple[int, str]]
 JumpTargets = Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
-_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # including copies of called functions
+_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # counts copies of called functions, too
 
 
 def inline_calls(
@@ -344,7 +344,7 @@ def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[in
     return not any(each.name == "RET" for each in body)
 
 
-#: A predicate that the hardware does not have.
+#: A predicate that the hardware lacks, so that kernels cannot use it.
 _SPARE_PREDICATE = "P9"
 
 

@@ -65,7 +65,6 @@ class FormulaWriter:
         return self.parts.setdefault(text, f"part_{len(self.parts) + 1}")
 
     def _as_operand(self, piece: Piece) -> Piece:
-        """Return a piece as an operand: a long piece is replaced by the name of a part."""
         return piece if piece[1] <= _MAX_NESTED else (self._name_part(piece[0]), 0)
 
     def _join(self, pieces: Sequence[Piece], operator: str) -> Piece:

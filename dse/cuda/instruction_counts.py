@@ -177,8 +177,8 @@ class Tally:
     def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
-        self.run_names: dict[str, str] = {}  # by formula for the runs of a block
-        #: The sizes of a block with several rows.
+        self.run_names: dict[str, str] = {}  # names of formulas for the runs of blocks
+        #: The sizes of the block if it has several rows.
         self._block_sizes = {
             size_atom("ntid", axis)
             for axis, size in zip(AXES, launch.block, strict=True)
@@ -205,7 +205,7 @@ class Tally:
                 if self._block_sizes and sizes_:  # the rows of a block share its warps
                     sizes_ |= self._block_sizes
                 inputs |= sizes_ if with_sizes or self._block_sizes else set()
-            if self.analysis.launch is not None:  # replaced by numbers in the analysis
+            if self.analysis.launch is not None:  # the analysis replaced these by numbers
                 inputs.update(self.analysis.launch.numbers)
             self._input_cache[key] = frozenset(inputs)
         return self._input_cache[key]
@@ -342,7 +342,7 @@ def count_kernel(
     if requests:
         width = sum(each.requests_per_warp * access_width(each.instruction) for each in in_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if len({access_width(each.instruction) for each in in_global}) == 1:  # no mean
+        if len({access_width(each.instruction) for each in in_global}) == 1:  # all widths are equal
             del inputs["bytes_per_thread"]
     strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
     if strength > 1:
@@ -519,7 +519,7 @@ def _mean_over_blocks(
             weight += share * tally.mean_block_runs(number)
             values.add(value)
             inputs |= tally.required_inputs(analysis.block_runs[number])
-    if len(values) < 2:  # the same for all weights
+    if len(values) < 2:  # equal values: the weights do not matter
         inputs = frozenset()
     return (total / weight if weight else 1.0), inputs
 

@@ -114,7 +114,6 @@ def _result_registers(
 
 
 def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
-    """Return the number of 32-bit registers that a result takes."""
     if wide := _WIDE.search(opcode):
         return int(wide[1]) // 32
     if "WIDE" in modifiers or name.startswith(("DADD", "DMUL", "DFMA")):
@@ -237,7 +236,7 @@ class ConstantBank:
         if text.startswith(("0x", "-0x")):
             number = int(text, 16)
             return constant(number - 2**32 if number >= 2**31 else number)
-        if text == "SR_CgaCtaId":  # a block's index in its cluster of one block
+        if text == "SR_CgaCtaId":  # index of a block in its cluster, which has only this block
             return ZERO
         if text in _SPECIAL:
             return self._known_value(Atom("special", (_SPECIAL[text],)))
@@ -248,7 +247,7 @@ class ConstantBank:
             is_fixed = not match[2] or match[3] == "Z"
             at = int(match[4] or "0x0", 16)
             if match[1] == "0x2" and is_fixed and at // 4 < len(self.jump_table):
-                number = self.jump_table[at // 4]  # a constant that the compiler added
+                number = self.jump_table[at // 4]  # a constant that the compiler put into the bank
                 return constant(number - 2**32 if number >= 2**31 else number)
             if match[1] != "0x0" or not is_fixed:
                 return atom_expr("unknown", ("constant", match[0]))
@@ -274,7 +273,6 @@ class ConstantBank:
         return self._launch_constant(int(match[4] or "0x0", 16) + 4 * distance)
 
     def _launch_constant(self, offset: int) -> IntExpr:
-        """Return the launch size or the argument at an offset in the constant bank."""
         if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:

@@ -173,7 +173,6 @@ def atoms_of(part: Any) -> Iterator[Atom]:
 
 
 ZERO, ONE = IntExpr({}), IntExpr({(): 1})
-#: The smallest and the largest value of an expression.
 Range = tuple[float, float]
 _ANY: Range = (-math.inf, math.inf)
 

@@ -371,7 +371,6 @@ def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str,
 def _array_sizes(
     code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return the sizes of arrays in bytes, by the offsets of their arguments."""
     result, pointers = {}, code.function.pointers
     arrays = {name: at for name, at in code.offsets.items() if at in pointers}
     for name, size in sizes.items():

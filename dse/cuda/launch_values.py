@@ -30,7 +30,6 @@ from stochastic import sizes
 from symbolic.errors import DseError
 
 _MAX_BLOCKS = sizes.BLOCKS_LOOKED  # upper limit on sampled blocks
-#: The indices of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
@@ -179,7 +178,7 @@ class KernelLaunch:
         self.weight = weight / weight.sum()
         tid = (lanes % block[0], lanes // block[0] % block[1], lanes // (block[0] * block[1]))
         at = self._special
-        for axis, name in enumerate("xyz"):  # an index that is 0 everywhere is a number
+        for axis, name in enumerate("xyz"):  # an index that is always 0 is a number, not an array
             blocks = np.expand_dims(indices[axis], [each for each in range(5) if each != axis])
             at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
             at[f"ctaid.{name}"] = blocks if grid[axis] > 1 else 0
@@ -295,7 +294,6 @@ class KernelLaunch:
         return total
 
     def _open_loops(self, value: IntExpr) -> frozenset[int]:
-        """Return the loops that a value depends on and whose iteration is not fixed."""
         result, waiting = set[int](), [value]
         while waiting:
             for head in self.free_loops(waiting.pop()) - result - self._iterations.keys():

@@ -421,7 +421,6 @@ class KernelAnalysis:
         return ONE if number in self.graph.loops else self._entry_counts[number]
 
     def _runs_per_thread(self, number: int) -> IntExpr:
-        """Return how often a block runs for each thread that starts."""
         result, head = self._runs_per_iteration(number), self.graph.innermost_loops.get(number)
         while head is not None:
             many = self._trip_count(head)
@@ -536,7 +535,7 @@ class KernelAnalysis:
                 taken = atom_expr("input", name)
                 return (taken, ONE - taken) if share == other[0] else (ONE - taken, taken)
         for to, share in zip(block.successors, other, strict=True):
-            if loop is not None and to not in self.graph.loops[loop].blocks:  # an early exit
+            if loop is not None and to not in self.graph.loops[loop].blocks:  # an early loop exit
                 record_name("leaves", self.lines, at, self.assumptions)
                 return share
         chance = atom_expr("input", self._name_branch(block))
@@ -689,7 +688,7 @@ class KernelAnalysis:
                 continue
             when = self.values.solved_guard(number, len(block.body) - 1)
             when = negate(when) if leaving[0] else when
-            if when == TRUE:  # never left here
+            if when == TRUE:  # the loop is never left here
                 continue
             parts = conjuncts(when)
             decided = [p for p in parts if is_known(p) and not is_data_dependent(p, loop)]

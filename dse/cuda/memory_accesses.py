@@ -132,7 +132,6 @@ def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> An
 
 
 def _sort_distinct(pieces: Lanes) -> tuple[Any, Any]:
-    """Return the sorted pieces, and a mask that keeps the first of equal pieces."""
     ordered = np.sort(pieces, axis=-1)
     return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
 
@@ -349,7 +348,7 @@ class MemoryAccesses:
         self._footprints = Footprints(launch, self._array_bytes)
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._local_bytes = 0.0
-        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown, too).
+        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown one).
         self._unknown_bytes: dict[tuple[str, int | None], float] = defaultdict(float)
         self._unknown_accesses: dict[tuple[str, Address | None], float] = {}
         #: Arguments that are addresses of arrays, which begin at whole lines.
@@ -599,7 +598,6 @@ def _is_constant(atom: Atom) -> bool:
 
 
 def _split_constant(address: IntExpr) -> Address:
-    """Return an address without its constant offset, and this offset."""
     fixed = address.terms.get((), 0)
     if not fixed:
         return address, 0

@@ -98,7 +98,6 @@ def find_entries(text: str, file: str) -> dict[str, int]:
 
 
 def _blank_comments(text: str) -> str:
-    """Return a text in which blanks replace comments and source directives."""
     return _COMMENTS.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
 
 
@@ -301,7 +300,6 @@ class PtxReader:
 
     # --- operands
     def _destinations(self, operand: str, predicate: bool) -> list[str]:
-        """Return the registers of a destination."""
         names = re.split(r"[\s,|]+", operand.strip("{} "))
         if predicate:
             return [self._predicate(each) for each in names]
@@ -385,6 +383,5 @@ def _opaque_opcode(name: str, parts: list[str]) -> str:
 
 
 def _type_size(kind: str) -> int:
-    """Return the bytes of a type such as ``f32``."""
     bits = re.search(r"(\d+)(x2)?$", kind)
     return _BYTES.get(bits[1], 4) * (2 if bits[2] else 1) if bits else 4

@@ -207,7 +207,7 @@ def _logic(op: Operation) -> IntExpr:
         return first + second
     if table == 0x3C:
         return atom_expr("exclusive or", first, second)
-    if table in (0x0C, 0x30) and first == second:  # (not a) and a
+    if table in (0x0C, 0x30) and first == second:  # (not a) and a, which is 0
         return ZERO
     if table == 0xFC:
         return atom_expr("bitwise or", first, second)
@@ -374,7 +374,6 @@ def _predicate_logic(op: Operation) -> Condition:
 
 
 def _pack_predicates(op: Operation) -> IntExpr:
-    """Return the word into which P2R packs predicates."""
     kind = "UP" if op.opcode.startswith("U") else "P"
     mask = op.value(op.operands[-1]).constant_value or 0
     total = op.value(op.operands[-2])
@@ -388,7 +387,6 @@ def _pack_predicates(op: Operation) -> IntExpr:
 
 
 def _unpack_predicate(op: Operation) -> Condition:
-    """Return the predicate that R2P extracts from a word."""
     mask = op.value(op.operands[-1]).constant_value or 0
     if not mask >> op.result & 1:
         return op.condition(f"{op.name[2:]}{op.result}")
@@ -706,7 +704,7 @@ class RegisterValues:
         if atom.kind != "entry":
             return None
         if atom not in self._solutions:
-            self._solutions[atom] = None  # ends recursion
+            self._solutions[atom] = None  # found by recursive calls, which end here
             self._solutions[atom] = self._solve_recurrence(atom)
         result = self._solutions[atom]
         return None if result is None else Substitution(self._loop_solution).value(result)

@@ -110,7 +110,6 @@ def signatures(source: str) -> Mapping[str, Signature]:
 
 
 def _open_namespaces(before: str) -> str:
-    """Return the namespaces that are open at the end of a text, ``a::b``."""
     stack: list[str] = []
     for brace in re.finditer(r"(?:\bnamespace\s+([\w:]+)\s*)?\{|\}", before):
         if brace[0] != "}":

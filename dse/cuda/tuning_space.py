@@ -49,7 +49,7 @@ Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
 _TEXTS = ("assumed",)  # texts in the counts of a variant, besides numbers and labels
-_COUNTS_VERSION = "8"  # changes with counts or messages, so that older cache entries are unused
+_COUNTS_VERSION = "8"  # increased if counts or messages change: older cache entries are then unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -103,7 +103,6 @@ def count_macro_grid(
 
 
 def _as_numbers(values: Sequence[object]) -> list[Any]:
-    """Return the values of a macro as numbers, if all of them are numbers."""
     for kind in (int, float):
         with suppress(ValueError, TypeError):
             return [kind(str(value)) for value in values]
@@ -236,7 +235,6 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
 
 
 def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T | DseError:
-    """Return the result of a call, or the error that it raised."""
     try:
         return work(*args, **kwargs)
     except DseError as error:
@@ -352,7 +350,6 @@ def compare_profile(
 
 
 def _measured_rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int]:
-    """Return the measured rows of one kernel."""
     many = ds.sizes["configuration"]
     if row is not None and not 0 <= row < many:
         raise DseError(f"row {row} of {many:,}: expected 0 to {many - 1}")

@@ -209,7 +209,6 @@ def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
 
 
 def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
-    """Return the free quantities at a point; each is a number, or an array over rows."""
     result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
         shared = problem.parameters[places[0]].label is None

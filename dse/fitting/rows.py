@@ -217,7 +217,6 @@ def read_columns(
 
 
 def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> Floats:
-    """Return a column as numbers in the stored unit of its quantity."""
     row = model.quantity(name)
     if row.is_label:
         raise DseError(

@@ -258,7 +258,6 @@ def _finite_or_none(value: Any) -> Any:
 
 
 def _jsonable(tree: Any) -> Any:
-    """Return nested data for JSON, with None for numbers that are not finite."""
     if isinstance(tree, Mapping):
         return {str(key): _jsonable(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -343,7 +342,7 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
     if isinstance(spec, Mapping) and set(spec) == {"values", "sources"}:
-        return FittedInputs(**spec, units={})  # from the stored text of a study
+        return FittedInputs(**spec, units={})  # read from the stored text of a study
     tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(tree, Mapping):
         file, label = tree.get("file"), tree.get("label")

@@ -195,7 +195,6 @@ def equation_text(equation: Equation) -> str:
 
 
 def _stable_text(value: Any) -> str:
-    """Return a value as text that is the same in every process."""
     if isinstance(value, Leaf):
         return f"{value.axes}: {value.array.tolist()}"
     if isinstance(value, Mapping):

@@ -160,7 +160,6 @@ def validate(
 
 
 def _check_request(request: Any) -> None:
-    """Raise an error if arguments of :func:`validate` are invalid or contradict each other."""
     if request.orders and not (request.within or request.draws):
         raise DseError(
             f"{', '.join(request.orders)} would choose a configuration: name with within= the rows "
@@ -404,7 +403,6 @@ def _fit_rows(request: Any, rows: FitRows, training_rows: Places, labels: Any | 
 
 
 def _evaluate_model(case: FitCase, rows: FitRows, values: Mapping[str, float]) -> Floats:
-    """Return the model's predictions of rows; NaN if a rule is broken."""
     grid = case.grid(rows, values)
     roots = [grid.graph.flat(case.targets[0]), grid.feasible_node(())]
     result, feasible = grid.evaluate(roots, (), tuple(grid.axes))

@@ -156,7 +156,6 @@ def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
 
 
 def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
-    """Return, for each row, the value of a formula of columns and given values."""
     columns = [n for n in table.columns if n not in model.quantities and n.isidentifier()]
     node = parse(text, {**model.quantities, **{n: Quantity(name=n) for n in columns}})
     parts = fixed_parts(request, model, rows, request.fitted)
