@@ -34,6 +34,7 @@ def evaluate(
     workload: str | None = None,
     outputs: Sequence[str] | None = None,
     prefer: str | None = None,
+    fit: Any = None,
     **values: Any,
 ) -> xr.Dataset:
     """Evaluate a model at given values of its quantities.
@@ -46,6 +47,9 @@ def evaluate(
         Entries of the catalogue, which supply the inputs that ``values`` does not give.
     outputs : sequence of str, optional
         Quantities to compute; default: every quantity that the model's main outputs need.
+    fit : path, Fit, or list of these, optional
+        Fits as for :class:`dse.Study`; ``"none"`` uses none, not even the fits of the machine that
+        ship with the project.
     **values
         Values of quantities: numbers, texts with units, formulas, labels of switches; arrays, which
         are broadcast along the dimensions ``dim_0``, ``dim_1``, ...; or DataArrays, whose labels
@@ -69,10 +73,11 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
-    from dse.inputs.assumed import output_intervals
+    from dse.inputs.fit_file import read_fits
     from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
-    from dse.inputs.possible import all_indices, impossible_points
     from dse.inputs.provenance import provenance_attributes
+    from dse.study.possible import all_indices, impossible_points
+    from dse.uncertain.assumed_draws import output_intervals
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
 
@@ -86,6 +91,7 @@ def evaluate(
         entries={"machine": machine, "workload": workload},
         set_values={name: value for name, value in values.items() if name not in arrays},
         replaced=tuple(arrays),
+        fit_inputs=None if fit is None else read_fits(fit),
     )
     given = {**parts.values, **arrays}
     every = outputs is None

@@ -305,7 +305,8 @@ class EquationSet:
     """The content of a model: its equations, quantities, rules and declarations.
 
     ``symbols`` maps inputs to the LaTeX symbols of the papers; a model file declares them as
-    ``SYMBOLS``. ``files`` are the user's model files, as pairs of name and SHA-256 of the bytes.
+    ``SYMBOLS``. ``fitted`` are the inputs that a calibration fits by default, declared as
+    ``FITTED``. ``files`` are the user's model files, as pairs of name and SHA-256 of the bytes.
     """
 
     name: str
@@ -318,6 +319,7 @@ class EquationSet:
     validity: tuple[Validity, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     symbols: Mapping[str, str] = field(default_factory=dict)
+    fitted: tuple[str, ...] = ()
     summary: str = ""
 
     @property

@@ -107,7 +107,7 @@ def _model_path(name: str, base: Path | None) -> Path:
     result = _model_paths()
     if name not in result:
         raise UnknownNameError(
-            f"{name!r} is no model{nearest_hint(name, result)}; there are: "
+            f"{name!r} is no model{model_hint(name, result)}; there are: "
             f"{', '.join(sorted(result))} (give a model of your own as a path ending in .py, or "
             "put it in a folder of DSE_PATH)"
         )
@@ -238,6 +238,7 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
         guides=_declarations(module, "ADVICE", Guide),
         validity=_declarations(module, "VALIDITY", Validity),
         symbols=dict(getattr(module, "SYMBOLS", {})),
+        fitted=tuple(getattr(module, "FITTED", ())),
         summary=doc[0] if doc else "",
     )
 
@@ -318,6 +319,7 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
         validity=tuple(dict.fromkeys(row for model in models for row in model.validity)),
         files=tuple(file for model in models for file in model.files),
         symbols={n: symbol for m in models for n, symbol in m.symbols.items()},
+        fitted=tuple(dict.fromkeys(name for m in models for name in m.fitted)),
         summary=" + ".join(model.summary for model in models),
     )
 
@@ -325,6 +327,17 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
 def available_models() -> dict[str, Path]:
     """Return the files of all shipped models and of those in ``DSE_PATH``, by model name."""
     return {name: paths[0] for name, paths in _model_paths().items()}
+
+
+#: Models that another one replaced.
+_REPLACED = {"tiled_product": "gemm"}
+
+
+def model_hint(name: str, known: Iterable[str]) -> str:
+    """Return the hint at the model that an unknown name may mean."""
+    if name in _REPLACED:
+        return f" any more: {_REPLACED[name]} replaced it"
+    return nearest_hint(name, known)
 
 
 @lru_cache(maxsize=64)

@@ -107,13 +107,6 @@ LIMITS = (
         statement="DRAM moves mem_bandwidth at most",
         uses=("time", "mwp", "bw_per_warp", "dram_share"),
     ),
-    _of_time(
-        "product",
-        "2 * product_rows * product_columns * product_depth * product_batch",
-        "time * product_rate * active_sms / rated_sms",
-        "the units of the product have product_rate at most",
-        "product_rate",
-    ),
     PhysicalLimit(
         name="operations",
         least="flops * time",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity
-from symbolic.quantity_rows import energy, machines, performance, workloads
+from symbolic.quantity_rows import energy, language_models, machines, performance, workloads
 
 __all__ = [
     "RULES",
@@ -43,7 +43,12 @@ TABLE: Mapping[str, Quantity] = {
         *workloads.STREAMING,
         *performance.LAUNCH,
         *workloads.BLOCK_SHAPE,
-        *workloads.TILED_PRODUCT,
+        *language_models.PREFILL_NUMBERS,
+        *language_models.DECODE_NUMBERS,
+        *language_models.MOE_NUMBERS,
+        *language_models.ATTENTION,
+        *language_models.EXPERTS,
+        *workloads.GEMM,
     )
 }
 

@@ -177,6 +177,11 @@ class _Resolver:
             hint = ""
             if name in self.values:
                 hint = " (it is given for some labels of an axis and not for the others)"
+            for switch, label in self.switches.items():
+                variants = [eq for eq in self.variants.get(name, ()) if switch in eq.when]
+                if variants and label not in (known := [eq.when[switch] for eq in variants]):
+                    expected = " or ".join(dict.fromkeys(known))
+                    hint = f" (it has no equation for {switch} = {label}: expected {expected})"
             lines.append(f"{name}{meaning}{reason}{hint}")
         raise GraphError(
             f"the model {self.model.name} lacks "

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dse.catalog.entries import Entry
 from dse.evaluation import evaluate
-from dse.inputs.assumed import AssumedInput, draw_inputs, read_assumed
+from dse.inputs.assumed import AssumedInput, read_assumed
+from dse.uncertain.assumed_draws import draw_inputs
 from sweeps.grid.dataset import read_flag_meanings
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model

@@ -43,6 +43,7 @@ from typing import Any
 
 from dse.catalog.entry_file import Value, read_entry_file
 from dse.catalog.models import models
+from dse.catalog.shipped_fits import fitted_values
 from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
 from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
@@ -155,6 +156,10 @@ class Entry(DisplayMixin):
 
     def __repr__(self) -> str:
         return f"<{self._kind}: {self.name}: {one_line(self.title)}>"
+
+    def without_fits(self) -> Entry:
+        """Return the entry without the numbers of shipped fits."""
+        return replace(self, values={n: v for n, v in self.values.items() if not v.fit})
 
     @property
     def _kind(self) -> str:
@@ -293,6 +298,8 @@ def _load(
         # a designer may change n_sms, but the printed rates are for the present number
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
+    if kind == "machine" and path.parent == _DATA / "machines":
+        values = {**fitted_values(name), **values}
     return Entry(name, file.title, kind, values, path, capability, declared, unknown, file.base)
 
 
@@ -417,12 +424,36 @@ def with_assumed_values(entry: Entry) -> Entry:
                 assumed=f"as {names}, ± {percent}: {row['why']}",
                 spread=row["spread"],
             )
+    result |= {n: v for n, v in _fits_of_relative(entry).items() if n not in entry.values}
     if "bandwidth_share" not in entry.values:
         result |= _bandwidth_share(entry)
     if not result:
         return entry
     unknown = {name: why for name, why in entry.unknown.items() if name not in result}
     return replace(entry, values={**entry.values, **result}, unknown=unknown)
+
+
+def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
+    """Return the fitted values that a machine without measurements takes from a relative.
+
+    The ends of intervals are not taken: a machine without measurements has the wider defaults. If
+    power limits the relative, the attained shares of rates scale with power / rate.
+    """
+    row = _relatives()["fits"].get(entry.name)
+    if row is None:
+        return {}
+    relative = _load("machine", row["of"], None, (), ())
+    factor = 1.0
+    if scale := row.get("scale"):
+        factor = entry_number(entry, scale) / entry_number(relative, scale)
+    result = {}
+    for name, value in fitted_values(relative.name).items():
+        if "_error_" not in name:
+            scaled = name in _relatives()["scaled_fits"]
+            number = min(float(value.value) * factor, 0.95) if scaled else value.value
+            text = f"as {relative.name} in {value.fit}: {row['why']}"
+            result[name] = Value(value=number, assumed=text, fit=value.fit)
+    return result
 
 
 #: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.

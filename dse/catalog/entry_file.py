@@ -34,7 +34,8 @@ class Value:
 
     ``holds_for`` has the numbers that other quantities had when the value was counted (None for a
     quantity with a formula). With other numbers the value is invalid. ``spread`` is the share by
-    which an assumed number may be too small or too large.
+    which an assumed number may be too small or too large. ``fit`` is the name of the shipped fit
+    that the value comes from.
     """
 
     value: float | str
@@ -42,6 +43,7 @@ class Value:
     assumed: str = ""
     holds_for: tuple[tuple[str, float | None], ...] = ()
     spread: float = 0.0
+    fit: str = ""
 
     def __post_init__(self) -> None:
         if bool(self.source.strip()) == bool(self.assumed.strip()):

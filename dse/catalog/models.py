@@ -8,7 +8,7 @@ from typing import Any
 
 from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
-from symbolic.library import available_models, load_model
+from symbolic.library import available_models, load_model, model_hint
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 
@@ -43,8 +43,7 @@ class _Models(DisplayMixin, Mapping[str, Model]):
         if name not in self:
             known = list(self)
             raise UnknownEntryError(
-                f"{name!r} is no model{nearest_hint(str(name), known)}; there are: "
-                f"{', '.join(known)}"
+                f"{name!r} is no model{model_hint(str(name), known)}; there are: {', '.join(known)}"
             )
         return load_model(name)
 

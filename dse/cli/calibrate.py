@@ -10,17 +10,20 @@ import dse
 from dse.cli.command import command, input_errors, print_table_assumptions
 from dse.cli.fit import absolute_option, row_arguments, rows_option, save_option, write_fit
 from dse.cli.options import nonempty_options, option, values_option
+from symbolic.library import load_model
 
 
 @command(
     "dse calibrate streaming runs.csv --free startup_time,bandwidth_share --leave-out gpu",
     "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
     "--choose clock_overlap=none,full --save runs.fit.json",
+    "dse calibrate gemm rows.csv --machine b200 --design 40",
 )
-@row_arguments("Quantities to estimate, separated by commas")
-@option("--to Q", "Measured output that the model is fitted to", default="time")
-@option("--leave-out COLUMN", "Predict the rows of each label in this column by a fit to others")
-@values_option("--choose Q=LABEL,...", "Try these labels of a switch; choose the best; repeatable")
+@row_arguments("Quantities to find, with commas between")
+@option("--to Q", "Measured output to fit to", default="time")
+@option("--leave-out COLUMN", "Predict the rows of each label of this column from the other rows")
+@option("--design N", "Propose N rows to measure next", type=click.IntRange(min=1))
+@values_option("--choose Q=LABEL,...", "Labels of a switch to try; repeatable")
 @rows_option
 @absolute_option
 @save_option
@@ -29,11 +32,12 @@ def calibrate(
 ) -> Any:
     """Estimate free quantities of a model from measurements, and report prediction errors.
 
-    DATA has a row for each measurement, as for dse fit; columns that the model does not need are
-    ignored. It is an error if the rows do not determine a quantity. With --choose, a label with
-    this problem is listed, but not chosen.
+    DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
+    if the rows do not determine a quantity; with --choose, such an alternative is listed. gemm and
+    its relatives need no --free: they fit what the rows determine. With --design, rows without a
+    measured value are the candidates of the proposal, or a grid of shapes if there are none.
     """
-    if not options["free"]:
+    if not (options["free"] or options["design"] or load_model(model).fitted):
         raise click.UsageError("name the quantities to find: --free bandwidth_share,startup_time")
     labels = {name: text.split(",") for name, text in choose.items()}
     print_table_assumptions(data)

@@ -80,13 +80,13 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     an axis; so do several machines or workloads. dse explain shows every intermediate quantity.
     """
     from dse.display import column_order, dataset_answer
-    from dse.inputs.possible import (
+    from dse.inputs.validity import validity_warnings
+    from dse.study.possible import (
         all_indices,
         impossible_data,
         impossible_rows,
         without_impossible,
     )
-    from dse.inputs.validity import validity_warnings
     from dse.verbs.study import run
 
     at = parse_point(options)
@@ -160,7 +160,8 @@ def assumed_answer(
     An interval goes from the 5 to the 95 % quantile if the inputs that nobody published are random.
     """
     from dse.arguments import axis_indices
-    from dse.inputs.assumed import output_intervals, used_inputs
+    from dse.inputs.assumed import used_inputs
+    from dse.uncertain.assumed_draws import output_intervals
 
     grid, assumed = study.grid(draws=True), study._parts.assumed
     used = used_inputs(grid, assumed)

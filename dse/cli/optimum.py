@@ -277,7 +277,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     from dse.cli.evaluate import assumed_answer
     from dse.display import column_order, dataset_answer
     from dse.inputs.assumed import interval_text
-    from dse.inputs.possible import impossible_data, impossible_winners, without_impossible
+    from dse.study.possible import impossible_data, impossible_winners, without_impossible
     from dse.study.study import StudyData
 
     read = read_source(source)

@@ -16,6 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.fitting import Fit, fit
+from dse.fitting.design import (
+    MAX_CANDIDATES,
+    determined_quantities,
+    log_slopes,
+    propose,
+    similarity,
+)
 from dse.fitting.rows import (
     ColumnTable,
     FewRowsError,
@@ -25,10 +32,10 @@ from dse.fitting.rows import (
     to_floats,
 )
 from dse.inputs.fit_file import FitReport, SavedFit, fit_answer, join_fits
-from dse.inputs.merge import with_declared
+from dse.inputs.merge import merge_inputs, with_declared
 from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
-from symbolic.answer import Answer
+from symbolic.answer import Answer, Table
 from symbolic.errors import DseError
 from symbolic.library import load_model
 
@@ -70,14 +77,19 @@ class Calibration(FitReport):
     groups : mapping of str to array
         (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
     tried : tuple of mapping
-        The alternatives: their labels (``set``), the ``error`` of left-out rows (or the ``reason``
-        why there is none), and whether the alternative was ``chosen``.
+        Alternatives: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
+    undetermined : tuple of str
+        Quantities that the rows do not determine, and that have the value of the machine.
+    design : tuple of mapping
+        Rows to measure next, best first.
     """
 
     fits: Mapping[str, Fit]
     by: str | None = None
     groups: Mapping[str, Floats] = field(default_factory=dict, compare=False)
     tried: tuple[Mapping[str, Any], ...] = ()
+    undetermined: tuple[str, ...] = ()
+    design: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def standard_errors(self) -> dict[str, float]:
@@ -91,7 +103,9 @@ class Calibration(FitReport):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """The calibration in the form of a fit file."""
+        """The calibration as a fit file has it."""
+        if not self.fits:
+            raise DseError("no row is measured yet: measure rows of the design, and fit to them")
         joined = join_fits([result.saved_fit for result in self.fits.values()])
         groups = {
             label: {
@@ -105,7 +119,22 @@ class Calibration(FitReport):
         more = {"by": self.by, "groups": groups} if groups else {}
         return replace(joined, left_out={**joined.left_out, **more}, tried=self.tried)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree of the JSON file, with the proposed rows."""
+        tree = self.saved_fit.to_dict() if self.fits else {}
+        more = {"undetermined": list(self.undetermined), "design": [dict(r) for r in self.design]}
+        return {**tree, **{key: value for key, value in more.items() if value}}
+
     def _answer(self) -> Answer:
+        names = list(self.design[0]) if self.design else []
+        rows = [[str(row[name]) for name in names] for row in self.design]
+        design = Table(title="measure next, best first", columns=names, rows=rows, is_open=True)
+        if not self.fits:
+            return Answer(kind="Calibration", title="no row is measured yet", tables=[design])
+        if self.undetermined or self.design:
+            notes = [f"not determined by the rows: {', '.join(self.undetermined)}"]
+            answer = fit_answer("Calibration", self.saved_fit, notes if self.undetermined else [])
+            return replace(answer, tables=[*answer.tables, *([design] if rows else [])])
         missing = [regime for regime in _REGIMES if not {regime, "together"} & {*self.fits}]
         notes = [f"{regime}: no row is in this regime" for regime in missing]
         r2 = [f"r2 of {regime} = {r2:.6g}" for regime, r2 in self.r2.items() if len(self.r2) > 1]
@@ -131,6 +160,7 @@ def calibrate(
     choose: Mapping[str, Sequence[str]] | None = None,
     start: Start | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
+    design: int = 0,
     progress: ProgressOption = False,
 ) -> Calibration:
     r"""Fit free quantities of a machine or model to measured rows, with groups left out.
@@ -169,6 +199,12 @@ def calibrate(
         smallest error of left-out rows is chosen. Alternatives whose free quantities the rows do
         not determine are listed, but never chosen.
 
+    design : int
+        The number of rows to propose for measurement, from the rows without a value of ``to``, or
+        from a grid of shapes if there are none. Models such as ``gemm`` have quantities that are
+        fitted by default: those that the measured rows determine, for the labels of a column
+        (``dtype``) one after the other.
+
     >>> import dse
     >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],
     ...          "time": [182.0, 118.0, 86.0, 70.5, 69.5, 70.0]}
@@ -178,6 +214,14 @@ def calibrate(
     """
     values = dict(set or {})
     options: dict[str, Any] = {"machine": machine, "workload": workload, "progress": progress}
+    loaded = load_model(model)
+    if design < 0:
+        raise DseError(f"design = {design}: expected the number of rows to propose, at least 1")
+    if design or (loaded.fitted and not (free or per or choose or leave_out)):
+        if not (names := tuple(free) or loaded.fitted):
+            raise DseError(f"{loaded.name} fits no quantities by default: name some by free=")
+        shared = {**options, "set": values, "start": start, "bounds": bounds}
+        return _calibrate_by_label(data, loaded, names, to, design, shared)
     options |= {"columns": columns, "weights": weights, "where": where, "set": values}
     if free or per or choose or leave_out:
         options |= {"free": free, "per": per, "start": start, "bounds": bounds}
@@ -229,8 +273,9 @@ def _calibrate_free(
     if fit_options["columns"] is None:
         per_label = [name for names in per.values() for name in names]
         excluded = [*fit_options["free"], *per_label, *fit_options["set"], *choose]
-        inputs = load_model(model).inputs  # ignore the many other columns of profiles
-        read = [name for name in table.columns if name in inputs and name not in excluded]
+        loaded = load_model(model)  # profiles have many other columns
+        names = {name: loaded.resolve_symbol(name) for name in table.columns}
+        read = [n for n, q in names.items() if q in loaded.inputs and q not in excluded]
         fit_options["columns"] = [*read, to] if to in table.columns else read
     for name, labels in choose.items():
         if isinstance(labels, str) or len(labels) < 2:
@@ -263,6 +308,107 @@ def _calibrate_free(
         each["chosen"] = each.get("error") == least
     tried = tried if choose else []
     return Calibration(fits={"together": best}, by=leave_out, groups=groups, tried=tuple(tried))
+
+
+def _calibrate_by_label(
+    data: Any, model: Model, names: Sequence[str], to: str, design: int, options: dict[str, Any]
+) -> Calibration:
+    """Return the fits for each label of a switch in the rows, and the rows to measure next."""
+    table = read_table(data)
+    quantities = {name: model.resolve_symbol(name) for name in table.columns}
+    columns = {q: n for n, q in quantities.items() if q in model.inputs and q not in names}
+    switches = [n for n, q in quantities.items() if any(q in eq.when for eq in model.equations)]
+    if len(switches) > 1:
+        raise DseError(f"{', '.join(switches)} are columns with labels: keep one, set the others")
+    labels = np.full(table.rows, "")
+    if switches:
+        labels = np.asarray(table.columns[switches[0]]).astype(str)
+    arrays = read_columns(table, model, columns)
+    measured = np.zeros(table.rows, dtype=bool)
+    if to in table.columns:
+        measured = np.isfinite(read_columns(table, model, {to: to})[to])
+    if design and measured.all():
+        arrays, labels, measured = _add_grid(model, arrays, labels, measured)
+    entries = {key: options[key] for key in ("machine", "workload")}
+    known = merge_inputs(model, (), entries=entries, set_values={}).values
+    starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    values = {n: float(v) for n, v in starts.items() if isinstance(v, (int, float))}
+    fits: dict[str, Fit] = {}
+    fitted: dict[str, float] = {}
+    undetermined: dict[str, None] = {}
+    slopes = np.zeros((labels.size, len(values)))
+    order = sorted(
+        dict.fromkeys(labels.tolist()), key=lambda one: -int(measured[labels == one].sum())
+    )
+    for label in order:
+        here = labels == label
+        which = {switches[0]: label} if switches else {}
+        set_values = {**options["set"], **which}
+        inputs = {name: array[here] for name, array in arrays.items()}
+        now = {**values, **fitted}
+        slopes_here = log_slopes(model, inputs, now, to, {**entries, **set_values})
+        slopes[here] = slopes_here
+        rows = measured[here]
+        if not rows.any():
+            continue
+        used = np.abs(slopes_here).max(axis=0) > 0
+        settled = determined_quantities(slopes_here[rows]) & used
+        free = [n for n, take in zip(now, settled, strict=True) if take and n not in fitted]
+        lacking = [n for n, take in zip(now, used & ~settled, strict=True) if take]
+        undetermined |= dict.fromkeys(name for name in lacking if name not in fitted)
+        if free:
+            given = {n: now[n] for n, take in zip(now, used, strict=True) if take and n not in free}
+            chosen = table.select_rows(np.flatnonzero(here[: table.rows] & measured[: table.rows]))
+            read = {**columns, to: to}
+            more = {**options, "set": {**set_values, **given}, "columns": read, "to": to}
+            first = {name: now[name] for name in free} | dict(options["start"] or {})
+            more |= {"start": first, "residuals": "relative", "left_out": "hat"}
+            fits[label or "together"] = fit(model, chosen, free=free, **more)
+            fitted |= fits[label or "together"].set
+    proposed = []
+    if design:
+        open_rows = np.flatnonzero(~measured)
+        if not open_rows.size:
+            raise DseError("no row is without a measurement: add the shapes to choose from")
+        drawn = np.random.default_rng(0).permutation(open_rows)[:MAX_CANDIDATES]
+        places = np.concatenate([np.flatnonzero(measured)[:MAX_CANDIDATES], drawn])
+        near = similarity({name: array[places] for name, array in arrays.items()})
+        near = near * (labels[places, None] == labels[None, places])
+        count = places.size - drawn.size
+        best = propose(slopes[places], near, range(count), range(count, places.size), design)
+        symbols = {quantity: name for name, quantity in quantities.items()}
+        for row in places[best].tolist():
+            shape = {symbols.get(n, n): float(array[row]) for n, array in arrays.items()}
+            shape = {n: int(x) if x.is_integer() else x for n, x in shape.items()}
+            proposed.append({**shape, **({switches[0]: str(labels[row])} if switches else {})})
+    return Calibration(fits=fits, undetermined=tuple(undetermined), design=tuple(proposed))
+
+
+#: Values of each column of the grid of shapes from which rows are proposed.
+_GRID_STEPS = 12
+
+
+def _add_grid(
+    model: Model, arrays: dict[str, Floats], labels: Any, measured: Any
+) -> tuple[dict[str, Floats], Any, Any]:
+    """Return the rows with those of a grid over the typical ranges of the columns."""
+    steps = []
+    for name in arrays:
+        row = model.quantity(name)
+        low, high = row.typical or (float(arrays[name].min()), float(arrays[name].max()))
+        points = np.geomspace(low, high, _GRID_STEPS)
+        steps.append(np.unique(np.round(points)) if row.domain.whole else points)
+    grid = [each.ravel() for each in np.meshgrid(*steps, indexing="ij")]
+    kinds = list(dict.fromkeys(labels.tolist()))
+    added = {
+        n: np.concatenate([arrays[n], *[g] * len(kinds)]) for n, g in zip(arrays, grid, strict=True)
+    }
+    more = np.repeat(kinds, grid[0].size)
+    return (
+        added,
+        np.concatenate([labels, more]),
+        np.concatenate([measured, np.zeros(more.size, bool)]),
+    )
 
 
 def left_out_errors(

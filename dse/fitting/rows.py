@@ -200,7 +200,8 @@ def read_columns(
         name, _ = table.find_column(header)
         if name in excluded:
             continue
-        known = model.quantities.get(name)
+        quantity = model.resolve_symbol(name)
+        known = model.quantities.get(quantity)
         is_optional = choice is None and table.is_normalized and name != "machine"
         if is_optional and (not known or known.is_label):
             continue
@@ -212,7 +213,7 @@ def read_columns(
                 "columns to read with columns=: a list of their names, or a mapping from "
                 f"quantities to headers, such as {{'time': '{name} [ms]'}}"
             )
-        result[name] = _stored_values(table, header, model, name)
+        result[quantity] = _stored_values(table, header, model, quantity)
     return result
 
 

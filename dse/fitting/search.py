@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.fitting.parameters import Floats, Parameters
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
-from symbolic.ops import Node
+from symbolic.ops import Node, walk
 
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
@@ -306,8 +306,14 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
     return result
 
 
-#: Number of rough searches whose results are refined; maximum number of rows of a rough search.
-REFINED, MAX_ROUGH_ROWS = 2, 2048
+# --- The search
+
+
+#: Number of rough searches whose results are refined.
+REFINED = 2
+#: Number of rows of a rough search: at most, and at least. It is also limited so that rows times
+#: steps of the equations are at most MAX_ROUGH_STEPS: choosing among tiles takes many steps.
+MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
 #: Minimum size of a value, relative to its change that would change predictions by their own norm.
@@ -342,7 +348,10 @@ def search(problem: FitProblem) -> Solution | None:
     best points in each part of each range, so that not all searches end in the same local minimum.
     Finally, values near an end of their domain are moved there if that costs nothing.
     """
-    sample = problem.subsample(MAX_ROUGH_ROWS)
+    steps = sum(1 for _ in walk(problem.nodes))
+    sample = problem.subsample(
+        max(MIN_ROUGH_ROWS, min(MAX_ROUGH_ROWS, MAX_ROUGH_STEPS // max(steps, 1)))
+    )
     rough = [_refine(sample, point, rough=True) for point in starting_points(sample)]
     if not rough:
         return None

@@ -1,22 +1,16 @@
-"""Inputs that nobody published, as random inputs: their laws, and their effect on an answer."""
+"""Inputs that nobody published: assumed numbers with their possible range."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from symbolic.answer import value_text
-from symbolic.ops import interpret_arrays
 
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
-
-#: Levels of the two quantiles at the ends of an interval.
-LEVELS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,51 +73,6 @@ def read_assumed(text: str) -> list[AssumedInput]:
         more = {"value": value, "spread": spread, "unit": row["unit"], "why": row["why"]}
         result.append(AssumedInput(**about, **more))
     return result
-
-
-def output_intervals(
-    grid: Grid, assumed: Sequence[AssumedInput], indices: Mapping[str, int], names: Sequence[str]
-) -> dict[str, tuple[float, float]]:
-    """Return the 5 and 95 % quantiles of outputs at a point, if assumed inputs are random.
-
-    ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
-    """
-    labels = {name: a.labels[indices[name]] for name, a in grid.axes.items() if a.labels}
-    here = {
-        each.name: each
-        for each in used_inputs(grid, assumed)
-        if labels.get(each.kind, each.entry) == each.entry
-    }
-    key = grid.switch_labels(indices)
-    graph, leaves = grid.graphs[key], grid.leaves[key]
-    names = [n for n in names if n in graph.definitions and here.keys() & graph.ancestors([n])]
-    if not here or not names:
-        return {}
-    values = {
-        name: np.array([leaf.array[tuple(indices[a] for a in leaf.axes)]])
-        for name, leaf in leaves.items()
-        if leaf.pending_group is None
-    }
-    values |= draw_inputs(tuple(here.values()))
-    with np.errstate(all="ignore"):
-        columns = interpret_arrays([graph.flat(name) for name in names], values)
-    result = {}
-    for name, column in zip(names, columns, strict=True):
-        drawn = np.atleast_1d(column)
-        low, high = np.quantile(drawn, LEVELS).tolist() if np.isfinite(drawn).all() else (0.0, 0.0)
-        if low < high and not grid.flag_meanings(name):
-            result[name] = low, high
-    return result
-
-
-def draw_inputs(inputs: Sequence[AssumedInput]) -> dict[str, Any]:
-    """Return draws of assumed inputs, by quantity."""
-    from dse.uncertain.draws import RandomInputs
-    from dse.uncertain.laws import read_input_law
-    from symbolic.quantities import TABLE
-
-    laws = {each.name: read_input_law(each.law, TABLE[each.name], each.name) for each in inputs}
-    return dict(RandomInputs(laws=laws).axis().columns)
 
 
 def interval_text(interval: tuple[float, float], unit: str) -> str:

@@ -315,14 +315,18 @@ def load_fit(path: str | Path) -> SavedFit:
 
 _EXPECTED = (
     'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
-    "or a list of these"
+    "a list of these, or 'none' to use no fit of the machine"
 )
+#: What a user gives as ``fit`` for a prediction of a machine as if it was never measured.
+NO_FIT = "none"
 
 
 def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
     """Return the values that the fits in ``fit=`` of a study supply."""
     if isinstance(specs, FittedInputs):
         return specs
+    if specs == NO_FIT:
+        return FittedInputs(values={}, sources={}, units={}, use_shipped=False)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     units: dict[str, str] = {}
@@ -341,7 +345,7 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
 
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
-    if isinstance(spec, Mapping) and set(spec) == {"values", "sources"}:
+    if isinstance(spec, Mapping) and {"values", "sources"} <= set(spec):
         return FittedInputs(**spec, units={})  # read from the stored text of a study
     tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(tree, Mapping):

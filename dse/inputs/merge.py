@@ -74,11 +74,15 @@ def _is_always_equal(value: Any, number: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedInputs:
-    """Values from fits, with their sources and, where known, their units."""
+    """Values from fits, with their sources and, where known, their units.
+
+    ``use_shipped`` is False if the shipped fits of machines are not to be used.
+    """
 
     values: Mapping[str, Any]
     sources: Mapping[str, str]
     units: Mapping[str, str]
+    use_shipped: bool = True
 
     def check(self, row: Quantity) -> None:
         """Raise an error if the value of a quantity was fitted in another unit."""
@@ -90,8 +94,9 @@ class FittedInputs:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values and sources as they are stored in the text of a study."""
-        return {"values": dict(self.values), "sources": dict(self.sources)}
+        """Return the values and sources as the canonical text of a study contains them."""
+        tree = {"values": dict(self.values), "sources": dict(self.sources)}
+        return tree if self.use_shipped else {**tree, "use_shipped": False}
 
 
 _ENTRIES = {"machine": machine, "workload": workload}
@@ -105,7 +110,8 @@ class StudyInputs:
     value. ``laws`` maps labels such as file names to the content of the law. ``entries`` are the
     names of machine and workload, unless they are axes. ``invalid_values`` maps names to the reason
     why a value from a file is invalid. Counts hold only for the present values of the quantities
-    ``counted_for``. ``assumed`` are the numbers that nobody published, with their spreads.
+    ``counted_for``. ``assumed`` are the numbers that nobody published, with their spreads,
+    and ``shipped_fits`` the files of shipped fits by quantity.
     """
 
     model: Model
@@ -119,6 +125,7 @@ class StudyInputs:
     laws: Mapping[str, str]
     entries: Mapping[str, str]
     invalid_values: Mapping[str, str] = field(default_factory=dict)
+    shipped_fits: Mapping[str, str] = field(default_factory=dict)
     counted_for: frozenset[str] = frozenset()
     assumed: tuple[AssumedInput, ...] = ()
 
@@ -186,6 +193,7 @@ def merge_inputs(
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
     assumed: list[AssumedInput] = []
+    shipped_fits: dict[str, str] = {}
     counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
     fits = {} if fit_inputs is None else fit_inputs.values
@@ -196,6 +204,8 @@ def merge_inputs(
         single = entries.get(kind)
         names = by_name[kind].labels if kind in by_name else (single,) if single else ()
         loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
+        if fit_inputs is not None and not fit_inputs.use_shipped:
+            loaded = [entry.without_fits() for entry in loaded]
         supplied = dict.fromkeys(name for entry in loaded for name in entry.values)
         for name in supplied:
             if name in set_values or name in varied or name in replaced or name in fits:
@@ -205,6 +215,8 @@ def merge_inputs(
                 continue
             for label, entry in zip(names, loaded, strict=True):
                 value = entry.values.get(name)
+                if value is not None and value.fit:
+                    shipped_fits[name] = value.fit
                 if value is None or not value.assumed:
                     continue
                 assumptions.append(f"{name} of {entry.name}: {value.assumed}")
@@ -285,6 +297,7 @@ def merge_inputs(
         origins=origins,
         assumptions=tuple(dict.fromkeys(assumptions)),
         assumed=tuple(dict.fromkeys(assumed)),
+        shipped_fits=shipped_fits,
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
         counted_for=frozenset(

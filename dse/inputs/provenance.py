@@ -64,6 +64,7 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
     content = json.dumps([version(), study_text, hashes], sort_keys=True)
     identity = hashlib.sha256(content.encode()).hexdigest()
     beyond = validity_warnings(parts)
+    fits = sorted({fit for name, fit in parts.shipped_fits.items() if name in used})
     return {
         "Conventions": "CF-1.11",
         "title": f"simt-dse sweep of {model}",
@@ -77,6 +78,7 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
         "simt_dse_version": version(),
         "identity": identity,
         **({"validity": json.dumps(beyond)} if beyond else {}),
+        **({"fits": json.dumps(fits)} if fits else {}),
         **assumed_json(grid, parts.assumed),
         **({"model_files": json.dumps(files)} if files else {}),
     }

@@ -136,7 +136,7 @@ def explain(
 
     >>> explain("occupancy", machine="gtx280", threads_per_block=256, registers_per_thread=16,
     ...         shared_mem_per_block=0)["limiter"].value
-    '3 (threads)'
+    '1 (registers)'
     """
     entries = {"machine": machine, "workload": workload}
     if is_model(source):
@@ -255,7 +255,7 @@ class Explanation(Report):
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """Return the explanation of one configuration; see :func:`dse.explain`."""
     from dse.inputs.assumed import used_inputs
-    from dse.inputs.possible import impossible_points
+    from dse.study.possible import impossible_points
 
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}

@@ -617,7 +617,7 @@ FAMILIES: Mapping[str, LawFamily] = {
     for row in (
         LawFamily(
             name="bernoulli",
-            summary="1 with probability p, else 0.",
+            summary="The number 1 with probability p, else 0.",
             example="bernoulli:1/4",
             parameters=(_probability_parameter(_check_probability_or_0),),
             constant=lambda p: int(p) if p in (0, 1) else None,
@@ -721,7 +721,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="poisson",
-            summary="Number of independent events, whose mean is the rate.",
+            summary="Number of independent events with the given mean, ``rate``.",
             example="poisson:30",
             parameters=(
                 Parameter(
@@ -751,7 +751,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="uniform",
-            summary="Whole number from low to high, both included, with equal probabilities.",
+            summary="Whole number from low to high (both included), all with the same probability.",
             example="uniform:20,40",
             note="inclusive",
             parameters=(

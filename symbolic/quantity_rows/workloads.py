@@ -18,6 +18,7 @@ from symbolic.quantity import (
     resource,
     row,
     size,
+    spec,
     switch,
 )
 
@@ -191,24 +192,141 @@ BLOCK_SHAPE = (
 
 # --- matrix products in tiles
 
-TILED_PRODUCT = (
-    size("product_rows", "", COUNT1, "rows of the product of two matrices (M)", (128, 16384)),
-    size("product_columns", "", COUNT1, "columns of the product of two matrices (N)", (128, 16384)),
-    size("product_depth", "", COUNT1, "terms of each sum of the product (K)", (64, 16384)),
-    size("product_batch", "", COUNT1, "products of one launch", (1, 64), 1),
-    row("tile_rows", "", COUNT1, "rows of the tile of a block", (64, 256), 256),
-    row("tile_columns", "", COUNT1, "columns of the tile of a block", (64, 256), 128),
-    row("element_bytes", "B", POS, "bytes of an element", (1, 8), 2),
+#: Attained shares and start-up times of casts by number type, fitted to four GPUs together.
+_GEMM_SHARES = {"bf16": 0.765, "fp8": 0.705, "fp8_block": 0.57, "fp4": 0.5, "int8": 0.9}
+_GEMM_ERRORS = {"low": 0.6, "high": 1.65}
+_GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.5e-6, "fp4": 5e-6, "int8": 7.5e-6}
+
+GEMM = (
+    size("product_rows", "", COUNT1, "rows of the product of two matrices (m)", (1, 32768)),
+    size("product_columns", "", COUNT1, "columns of the product (n)", (32, 65536)),
+    size("product_depth", "", COUNT1, "terms of each sum of the product (k)", (32, 65536)),
+    switch("dtype", "bf16 fp16 fp8 fp8_block fp4 int8", "number type of the weights"),
+    row(
+        "weights_in_turn",
+        "",
+        RATIO,
+        "weight matrices used in turn, of which one is timed; many: weights are cold",
+        (1, 1e3),
+        5,
+    ),
+    # --- the numbers of a GPU; defaults are fitted to A100, H100, B200 and L40S together
+    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5), 2.9e-6),
+    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.776),
     resource(
-        "product_rate", "1/s", POS, "operations per second of the units and type", (1e12, 2e15)
+        "gemm_operand_bytes_per_cycle",
+        "B",
+        POS,
+        "bytes of operands that one multiprocessor reads in a cycle",
+        (10, 150),
+        76,
     ),
     resource(
-        "product_share", "", "(0, 1]", "attained share of product_rate, full tiles", (0.6, 1), 1
+        "gemm_wave_overlap",
+        "",
+        SHARE,
+        "share of the wait for the last wave that other work fills",
+        (0, 1),
+        0.75,
     ),
+    resource(
+        "gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5), 0.77
+    ),
+    resource(
+        "gemm_output_ratio",
+        "",
+        POS,
+        "rate at which results and casts move, over that of gemm_dram_rate",
+        (0.5, 5),
+        1.7,
+    ),
+    *(
+        resource(
+            f"gemm_{label}_share",
+            "",
+            "(0, 1]",
+            f"attained share of the rate of tensor cores, {label}",
+            (0.3, 1),
+            share,
+        )
+        for label, share in _GEMM_SHARES.items()
+    ),
+    *(
+        cost(
+            f"gemm_{label}_cast_time",
+            "s",
+            NONNEG,
+            f"start-up time of the cast of activations to {label}",
+            (1e-6, 2e-5),
+            time,
+        )
+        for label, time in _GEMM_CAST_TIMES.items()
+    ),
+    *(
+        row(
+            f"gemm_{label}_error_{end}",
+            "",
+            POS,
+            f"{end}er end of 90 % of the times over their predictions, {label}",
+            (0.5, 2),
+            default,
+        )
+        for label in _GEMM_SHARES
+        for end, default in _GEMM_ERRORS.items()
+    ),
+    # --- power, fitted to a B200
+    spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
+    spec(
+        "gemm_idle_power_share",
+        "",
+        SHARE,
+        "power between operations, of board_power",
+        (0.1, 0.5),
+        0.31,
+    ),
+    spec(
+        "gemm_compute_power_share",
+        "",
+        POS,
+        "power at gemm_peak, of board_power",
+        (0.3, 1.5),
+        1.0,
+    ),
+    spec(
+        "gemm_memory_power_share",
+        "",
+        POS,
+        "power at mem_bandwidth, of board_power",
+        (0.1, 1),
+        0.47,
+    ),
+    row("gemm_energy", "J", RESULT, "energy of operations and bytes"),
+    row("gemm_idle_power", "W", RESULT, "power between operations"),
+    row("power_demand", "W", RESULT, "power if nothing limited it"),
+    row("sustained_time", "s", RESULT, "run time where the power limit holds"),
     # --- results
-    row("product_tiles", "", COUNT1, "tiles of all products"),
-    row("product_waves", "", COUNT1, "times that the SMs are filled with tiles"),
-    row("tile_time", "s", RESULT, "time of a tile on its SM"),
-    row("product_bytes", "B", RESULT, "bytes of all matrices, each counted once"),
-    row("product_efficiency", "", SHARE, "requested operations over those of full waves"),
+    row("gemm_error_low", "", POS, "lower end of time over its prediction"),
+    row("gemm_error_high", "", POS, "upper end of time over its prediction"),
+    row("gemm_peak", "1/s", NONNEG, "printed rate of tensor cores for the number type"),
+    row("gemm_share", "", SHARE, "attained share of gemm_peak, full tiles"),
+    row("gemm_cast_time", "s", NONNEG, "start-up time of the cast of activations"),
+    row("element_bytes", "B", POS, "bytes of an element", (0.5, 8), 2),
+    row("gemm_cast_bytes", "B", NONNEG, "bytes that the cast of an activation moves"),
+    row("gemm_rate", "1/s", RESULT, "operations per second of full tiles"),
+    row("gemm_operand_rate", "B/s", POS, "bytes of operands per second of a multiprocessor"),
+    row("weight_bytes", "B", RESULT, "bytes of the weights"),
+    row("activation_bytes", "B", RESULT, "bytes of the activations, after a cast"),
+    row("result_bytes", "B", RESULT, "bytes of the product"),
+    row("weight_miss_share", "", SHARE, "share of the weights that come from DRAM"),
+    row("activation_miss_share", "", SHARE, "share of the activations that come from DRAM"),
+    row("gemm_dram_bytes", "B", RESULT, "bytes that DRAM sends"),
+    row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
+    row("product_time", "s", RESULT, "time of the best tile and split"),
+    row("gemm_output_time", "s", RESULT, "time of results and casts"),
+    row("gemm_operations", "", RESULT, "operations of the product"),
+    row("gemm_floor", "s", RESULT, "time below which the machine cannot be"),
+    row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
+    row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
+    row("gemm_flops", "1/s", RESULT, "operations per second of the product"),
+    row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
 )

@@ -38,6 +38,8 @@ what is shown to people, drawn or part of a page
     stochastic/work/arguments.py _SHORT
     symbolic/resolve.py _MAX_NAMED
     symbolic/answer.py
+    dse/analysis/report.py
+    dse/analysis/subject.py MAX_ADVISED
 formats, flags and codes
     dse/inverse/borders.py INFEASIBLE
     dse/cuda/instruction_counts.py FLOPS
@@ -62,6 +64,8 @@ numbers that doubles and integers have
     symbolic/terms.py _LARGEST_EXACT
 hardware, the C library and the operating system
     dse/gpu/*
+    dse/analysis/launch.py
+    dse/analysis/subject.py _OLDEST_ARCH _OTHER_ARCH
     dse/cuda/memory_accesses.py SECTOR WORD BANKS QUARTERS
     dse/cuda/tensor_instructions.py _WARPGROUP
     stochastic/validation.py
@@ -71,6 +75,8 @@ loops that are written out, and sums of which two places have the same order
     stochastic/kernels/launch_counts.py AT_ONCE
     symbolic/statistics.py _LONG _PARTS
 draws, samples and other statistics
+    dse/analysis/errors.py
+    dse/analysis/prediction.py
     dse/importers/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH_SEED_OFFSET
     dse/validation/__init__.py MIN_INTERVAL_ROWS

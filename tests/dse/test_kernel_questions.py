@@ -229,7 +229,7 @@ LAUNCHES: dict[str, dict[str, Any]] = {
     },
     "histogram": {"grid": 1024, "set": {"n": 2**20}},
     "scan": {"grid": 4096, "set": {"n": 2**20}},
-    "spmv_csr": {"set": {"rows": 2**17}, "times": {"loaded_line_18": 0, "loaded_line_17": 64}},
+    "spmv_csr": {"set": {"rows": 2**17}, "times": {"loaded_line_20": 0, "loaded_line_19": 64}},
     "nbody": {"grid": 64, "set": {"n": 16384}},
 }
 

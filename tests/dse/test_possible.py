@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import dse
 from dse.cli import main
 from dse.inputs.merge import merge_inputs
-from dse.inputs.possible import Impossible, impossible_points
+from dse.study.possible import Impossible, impossible_points
 from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Leaf

@@ -44,7 +44,8 @@ def test_every_gpu_of_today_gives_a_time(machine: str) -> None:
     bytes_moved = 3 * 4 * 16777216
     assert float(ds.dram_bytes) == bytes_moved
     rate = bytes_moved / float(ds.time)
-    assert 0.5 < rate / entry_number(dse.machine(machine), "mem_bandwidth") < 1
+    # on a B200 the integer units take longer than DRAM for four bytes a thread
+    assert 0.45 < rate / entry_number(dse.machine(machine), "mem_bandwidth") < 1
     low, high = ds.time.attrs.get("interval", (0.0, math.inf))
     assert low < float(ds.time) < high
     unpublished = {n for n, v in dse.machine(machine).values.items() if v.spread}

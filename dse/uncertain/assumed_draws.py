@@ -1,0 +1,61 @@
+"""Draws of assumed inputs, and the intervals of outputs that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dse.inputs.assumed import AssumedInput, used_inputs
+from dse.uncertain.draws import RandomInputs
+from dse.uncertain.laws import read_input_law
+from symbolic.ops import interpret_arrays
+from symbolic.quantities import TABLE
+
+if TYPE_CHECKING:
+    from sweeps.grid.grid import Grid
+
+#: Levels of the quantiles that are the ends of an interval.
+LEVELS = (0.05, 0.95)
+
+
+def output_intervals(
+    grid: Grid, assumed: Sequence[AssumedInput], indices: Mapping[str, int], names: Sequence[str]
+) -> dict[str, tuple[float, float]]:
+    """Return the 5 and 95 % quantiles of outputs at a point, where assumed inputs are random.
+
+    ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
+    """
+    labels = {name: a.labels[indices[name]] for name, a in grid.axes.items() if a.labels}
+    here = {
+        each.name: each
+        for each in used_inputs(grid, assumed)
+        if labels.get(each.kind, each.entry) == each.entry
+    }
+    key = grid.switch_labels(indices)
+    graph, leaves = grid.graphs[key], grid.leaves[key]
+    names = [n for n in names if n in graph.definitions and here.keys() & graph.ancestors([n])]
+    if not here or not names:
+        return {}
+    values = {
+        name: np.array([leaf.array[tuple(indices[a] for a in leaf.axes)]])
+        for name, leaf in leaves.items()
+        if leaf.pending_group is None
+    }
+    values |= draw_inputs(tuple(here.values()))
+    with np.errstate(all="ignore"):
+        columns = interpret_arrays([graph.flat(name) for name in names], values)
+    result = {}
+    for name, column in zip(names, columns, strict=True):
+        drawn = np.atleast_1d(column)
+        low, high = np.quantile(drawn, LEVELS).tolist() if np.isfinite(drawn).all() else (0.0, 0.0)
+        if low < high and not grid.flag_meanings(name):
+            result[name] = low, high
+    return result
+
+
+def draw_inputs(inputs: Sequence[AssumedInput]) -> dict[str, Any]:
+    """Return draws of assumed inputs, by quantity."""
+    laws = {each.name: read_input_law(each.law, TABLE[each.name], each.name) for each in inputs}
+    return dict(RandomInputs(laws=laws).axis().columns)

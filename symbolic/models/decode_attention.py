@@ -1,0 +1,216 @@
+"""Time of attention of one new token of each sequence, from the bytes of the KV cache.
+
+A library has two kernels. In one, a block reads the cache for a single query head; in the other,
+for a group of query heads that share keys and values. Blocks divide a long context among them
+(splits), and a further step merges their results. Three times are joined as the root of the sum of
+squares: that of a lone block, that of all blocks on their multiprocessors, and that of DRAM for the
+cache, of which the L2 cache keeps what fits. Splits and the choice of a kernel follow the whole
+context, also if a window hides most of it.
+
+Ten numbers belong to a GPU, and two to the library on it: ``decode_waves``, and from how many
+blocks on it takes the kernel for groups (``decode_group_fill``). The defaults are fitted to an H100
+and a B200 together.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import Validity, equation
+from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, rate_and_interval
+from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
+from symbolic.quantity_rows.language_models import DECODE_NUMBERS
+
+FITTED = tuple(row.name for row in DECODE_NUMBERS)
+OUTPUTS = ("time", "time_low", "time_high", "decode_splits", "decode_bound")
+VALIDITY = Validity(
+    quantity="tensor_fp16_flops",
+    minimum=1,
+    statement="decode_attention assumes tensor cores, which the machine does not have",
+)
+
+LIBRARY = "TensorRT-LLM, decoderXQAConstants.h and decoderXQAImplJIT.cpp"
+
+#: Keys of the shortest split, for a group of heads and for a single head.
+GROUP_SPLIT, HEAD_SPLIT = 128.0, 256.0
+#: Largest group of query heads that a block computes.
+LARGEST_GROUP = 32.0
+#: Share of the L2 cache that keeps a KV cache, and share that is filled again once it does not;
+#: 0.38 and 0.41 were fitted to an H100 and a B200.
+CACHE_SHARE, REFILL_SHARE = 0.8, 0.4
+
+BF16, FP8 = {"kv_dtype": "bf16"}, {"kv_dtype": "fp8"}
+SHARED = (*KV_ELEMENT_BYTES, decode_keys, *rate_and_interval("decode")[1:])
+
+# --- kernel, splits and blocks
+
+
+def _per_head(heads, kv_heads, decode_group_fill, is_few):
+    """Return 1 if a block reads for a single head, for whatever reason the library has, else 0."""
+    group = heads / kv_heads
+    single = where(decode_group_fill > 0, where(group > 1, is_few, 1.0), 0.0)
+    return where(group > LARGEST_GROUP, 1.0, single)
+
+
+@equation(source=LIBRARY, when=BF16)
+def decode_per_head(batch, context, heads, kv_heads, n_sms, decode_group_fill):
+    """Kernel of the library. [1: a block reads for one query head, 0: for a group]"""
+    blocks = batch * kv_heads * maximum(floor(context / GROUP_SPLIT), 1)
+    is_few = where(blocks < decode_group_fill * n_sms, 1.0, 0.0)
+    return _per_head(heads, kv_heads, decode_group_fill, is_few)
+
+
+@equation(name="decode_per_head", source=f"{LIBRARY}: few blocks do not matter", when=FP8)
+def decode_per_head_fp8(heads, kv_heads, decode_group_fill):
+    """Kernel of the library. [1: a block reads for one query head, 0: for a group]"""
+    return _per_head(heads, kv_heads, decode_group_fill, 0.0)
+
+
+@equation(source="by definition")
+def decode_rows(batch, heads, kv_heads, decode_per_head):
+    """Blocks without splits. [blocks]"""
+    return batch * where(decode_per_head > 0, heads, kv_heads)
+
+
+@equation(source=LIBRARY)
+def decode_splits(context, decode_per_head, decode_rows, decode_waves, n_sms):
+    """Blocks that share a context. [blocks]
+
+    >>> decode_splits(8192.0, 0.0, 8.0, 8.0, 132.0), decode_splits(8192.0, 0.0, 512.0, 8.0, 132.0)
+    (64.0, 2.0)
+    """
+    single = decode_per_head > 0
+    most = floor(context / where(single, HEAD_SPLIT, GROUP_SPLIT))
+    filled = floor(where(single, 1, decode_waves) * n_sms / decode_rows)
+    return maximum(minimum(most, filled), 1)
+
+
+# --- the three times
+
+
+@equation(source=f"{DATA}; more query heads and elements take longer", when=BF16)
+def decode_group_block_time(heads, kv_heads, head_dim, decode_bf16_block_time, decode_head_growth):
+    """Time of a block that reads for a group. [s]"""
+    growth = 1 + decode_head_growth * heads / kv_heads
+    return decode_bf16_block_time * power(head_dim / 128, 1 / 3) * growth
+
+
+_SIZES = ("heads", "kv_heads", "head_dim")
+decode_group_block_time_fp8 = decode_group_block_time.copy_as(
+    "decode_group_block_time", *_SIZES, "decode_fp8_block_time", "decode_head_growth", when=FP8
+)
+
+
+@equation(
+    source="a lone block of one head waits for its keys; blocks for a group run in pairs or alone"
+)
+def decode_lone_time(
+    decode_per_head,
+    decode_head_latency,
+    decode_key_time,
+    decode_keys,
+    decode_splits,
+    head_dim,
+    decode_group_block_time,
+    kv_element_bytes,
+):
+    """Time of a block on an idle machine. [s]"""
+    keys = 2 * decode_key_time * decode_keys / decode_splits * (head_dim / 128)
+    group = decode_group_block_time * (2 / kv_element_bytes)
+    return where(decode_per_head > 0, decode_head_latency + keys, group)
+
+
+@equation(source="by definition")
+def decode_blocks_time(
+    decode_per_head,
+    decode_rows,
+    n_sms,
+    decode_head_block_time,
+    decode_key_time,
+    decode_keys,
+    decode_splits,
+    head_dim,
+    decode_group_block_time,
+):
+    """Time of the blocks of a multiprocessor. [s]"""
+    keys = decode_key_time * decode_keys / decode_splits * (head_dim / 128)
+    single = decode_head_block_time + keys
+    block = where(decode_per_head > 0, single, decode_group_block_time)
+    return decode_rows * decode_splits / n_sms * block
+
+
+@equation(source="keys and values")
+def decode_bytes(batch, kv_heads, decode_keys, head_dim, kv_element_bytes):
+    """Bytes of the KV cache that are read. [B]"""
+    return 2 * batch * kv_heads * decode_keys * head_dim * kv_element_bytes
+
+
+@equation(source="a cache keeps nothing of what is used again after more than its size")
+def decode_miss_share(decode_bytes, l2_size):
+    """Share of the bytes that come from DRAM: 0 if all of them fit into the L2 cache. [ratio]"""
+    return 1 - 1 / (1 + power(decode_bytes / (CACHE_SHARE * l2_size), 16))
+
+
+@equation(source=f"Williams 2009, of the bandwidth that is attained; {DATA}")
+def decode_dram_time(decode_bytes, decode_miss_share, l2_size, mem_bandwidth, decode_dram_share):
+    """Time of DRAM and of the L2 cache, which is read at the printed bandwidth of DRAM. [s]"""
+    missed = decode_miss_share * (decode_bytes + REFILL_SHARE * l2_size) / decode_dram_share
+    return (missed + (1 - decode_miss_share) * decode_bytes) / mem_bandwidth
+
+
+# --- floor and time
+
+
+@equation(source="Williams 2009, without the bytes that the L2 cache may keep")
+def decode_floor(
+    batch,
+    heads,
+    decode_keys,
+    head_dim,
+    tensor_fp8_flops,
+    tensor_bf16_flops,
+    decode_bytes,
+    l2_size,
+    mem_bandwidth,
+):
+    """Time below which the machine cannot be. [s]"""
+    operations = 4 * batch * heads * decode_keys * head_dim
+    rate = maximum(tensor_fp8_flops, tensor_bf16_flops)
+    compute = divide(operations, rate, at_zero=0.0)
+    return maximum(compute, maximum(decode_bytes - l2_size, 0) / mem_bandwidth)
+
+
+@equation(source=DATA)
+def decode_merge_time(
+    decode_splits, decode_per_head, decode_head_merge_time, decode_group_merge_time
+):
+    """Time of the merge of splits. [s]"""
+    merge = where(decode_per_head > 0, decode_head_merge_time, decode_group_merge_time)
+    return where(decode_splits > 1, merge, 0)
+
+
+@equation(source="joined as right angles are, because none hides the others completely")
+def time(
+    decode_start_time,
+    decode_lone_time,
+    decode_blocks_time,
+    decode_dram_time,
+    decode_merge_time,
+    decode_floor,
+):
+    """Run time. [s]"""
+    squares = power(decode_lone_time, 2) + power(decode_blocks_time, 2) + power(decode_dram_time, 2)
+    return maximum(decode_start_time + sqrt(squares) + decode_merge_time, decode_floor)
+
+
+@equation(
+    source="the largest of what takes time",
+    flags={0: "start", 1: "latency", 2: "blocks", 3: "memory"},
+)
+def decode_bound(
+    decode_start_time, decode_merge_time, decode_lone_time, decode_blocks_time, decode_dram_time
+):
+    """Bottleneck: start-up and merge, a lone block, the blocks of a multiprocessor, or DRAM."""
+    start = decode_start_time + decode_merge_time
+    work = maximum(decode_lone_time, decode_blocks_time)
+    slowest = where(decode_blocks_time > decode_lone_time, 2.0, 1.0)
+    slowest = where(decode_dram_time > work, 3.0, slowest)
+    return where(start >= maximum(work, decode_dram_time), 0.0, slowest)

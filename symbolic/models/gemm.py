@@ -1,0 +1,336 @@
+"""Time of a matrix product on tensor cores: the best of a set of tiles, and the traffic around it.
+
+A block computes a tile of the product, or a part of its sums (split-K). Three processes run at the
+same time: tensor cores work in waves of blocks, multiprocessors read the operands of their tiles
+through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest dominates; they
+are joined by the fourth root of the sum of fourth powers, because none overlaps fully with the
+others. A library chooses the tile and the parts: the time is the least over ``TILES`` and
+``SPLITS``, which are part of the model. Before the product, activations are cast to the number type
+of the weights, and after it results are written. No time is below the floor of the machine:
+operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
+
+Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
+they need no cast). They are fitted to measured times (``dse/data/fits``); a machine without a fit
+has those of its nearest relatives, and else the defaults, which are fitted to four GPUs together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from symbolic.equation import Equation, Validity, equation
+from symbolic.models._labels import by_label
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+
+OUTPUTS = ("time", "time_low", "time_high", "gemm_flops", "gemm_efficiency")
+SYMBOLS = {"product_rows": "m", "product_columns": "n", "product_depth": "k"}
+VALIDITY = Validity(
+    quantity="tensor_fp16_flops",
+    minimum=1,
+    statement="gemm assumes tensor cores, which the machine does not have",
+)
+
+GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
+DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
+
+#: Rows and columns of the tile of a block, from small to large: powers of two that libraries ship.
+#: Three times as many, with transposed ones, change no score.
+TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
+#: Blocks that share the sums of one tile.
+SPLITS = (1, 4, 16)
+#: Time [s] of the launch that adds the parts of shared sums; between 2.4 and 2.8 us on three GPUs.
+MERGE_TIME = 2.6e-6
+
+
+class NumberType(NamedTuple):
+    """The properties of a number type in the library.
+
+    ``step`` is the number of terms in 128 bytes, ``cast`` the bytes that the cast of an activation
+    moves. Block-scaled kernels have no small tiles and do not share sums.
+    """
+
+    rate: str
+    element: float
+    step: int
+    cast: float
+    tiles: tuple[tuple[int, int], ...] = TILES
+    splits: tuple[int, ...] = SPLITS
+
+
+TYPES = {
+    "bf16": NumberType("tensor_bf16_flops", 2.0, 64, 0.0),
+    "fp16": NumberType("tensor_fp16_flops", 2.0, 64, 0.0),
+    "fp8": NumberType("tensor_fp8_flops", 1.0, 128, 7.0),
+    "int8": NumberType("tensor_int8_ops", 1.0, 128, 0.35),
+    "fp8_block": NumberType("tensor_fp8_flops", 1.0, 128, 5.0, TILES[2:], (1,)),
+    "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[5:], (1,)),
+}
+
+# --- what depends on the number type
+
+
+def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple[Equation, ...]:
+    """Return the equations by which a quantity has a value for each number type."""
+    return by_label(name, source, "dtype", values)
+
+
+FITTED_TIMES = "fitted to measured times"
+LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
+#: Types by the name under which their numbers are fitted; 16-bit types have the same.
+FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
+CAST = [label for label, number in TYPES.items() if number.cast]
+gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
+gemm_share = _by_type(
+    "gemm_share", FITTED_TIMES, {t: f"gemm_{name}_share" for t, name in FITTED_AS.items()}
+)
+gemm_error_low = _by_type(
+    "gemm_error_low", LEFT_OUT, {t: f"gemm_{name}_error_low" for t, name in FITTED_AS.items()}
+)
+gemm_error_high = _by_type(
+    "gemm_error_high", LEFT_OUT, {t: f"gemm_{name}_error_high" for t, name in FITTED_AS.items()}
+)
+gemm_cast_time = _by_type(
+    "gemm_cast_time",
+    FITTED_TIMES,
+    dict.fromkeys(TYPES, 0.0) | {t: f"gemm_{t}_cast_time" for t in CAST},
+)
+gemm_element = _by_type(
+    "element_bytes", "by definition", {t: one.element for t, one in TYPES.items()}
+)
+gemm_cast_bytes = _by_type(
+    "gemm_cast_bytes", f"fitted to {DATA}", {t: one.cast for t, one in TYPES.items()}
+)
+
+FITTED = (
+    "gemm_start_time",
+    "gemm_dram_share",
+    "gemm_operand_bytes_per_cycle",
+    "gemm_wave_overlap",
+    "gemm_cache_share",
+    "gemm_output_ratio",
+    *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
+    *(f"gemm_{name}_cast_time" for name in CAST),
+)
+
+
+# --- rates and bytes
+
+
+@equation(source="printed rates hold at the boost clock")
+def gemm_rate(gemm_peak, gemm_share, core_clock, boost_clock):
+    """Operations per second of full tiles. [1/s]"""
+    return gemm_peak * gemm_share * (core_clock / boost_clock)
+
+
+@equation(source="the L2 cache serves each multiprocessor a number of bytes in a cycle")
+def gemm_operand_rate(gemm_operand_bytes_per_cycle, core_clock):
+    """Bytes of operands per second that one multiprocessor reads. [B/s]"""
+    return gemm_operand_bytes_per_cycle * core_clock
+
+
+@equation(source=f"{GUIDE}, 2")
+def weight_bytes(product_columns, product_depth, element_bytes):
+    """Bytes of the weights. [B]"""
+    return product_columns * product_depth * element_bytes
+
+
+activation_bytes = weight_bytes.copy_as(
+    "activation_bytes", "product_rows", "product_depth", "element_bytes"
+)
+
+
+@equation(source="results have two bytes")
+def result_bytes(product_rows, product_columns):
+    """Bytes of the product. [B]"""
+    return 2 * product_rows * product_columns
+
+
+@equation(source="a cache keeps little of what is used again after more than its size")
+def weight_miss_share(
+    weight_bytes, activation_bytes, result_bytes, weights_in_turn, l2_size, gemm_cache_share
+):
+    """Share of the weights that come from DRAM: other weights were used since the last call.
+
+    >>> [round(weight_miss_share(w, 0.0, 0.0, 5.0, 50e6, 1.0), 3) for w in (1e6, 10e6, 100e6)]
+    [0.0, 0.5, 1.0]
+    """
+    used = (weights_in_turn * weight_bytes + activation_bytes + result_bytes) / (
+        l2_size * gemm_cache_share
+    )
+    return 1 - 1 / (1 + power(used, 4))
+
+
+@equation(source="as weight_miss_share, of activations that each call uses")
+def activation_miss_share(weight_bytes, activation_bytes, result_bytes, l2_size, gemm_cache_share):
+    """Share of the activations that come from DRAM. [ratio]"""
+    used = (weight_bytes + activation_bytes + result_bytes) / (l2_size * gemm_cache_share)
+    return 1 - 1 / (1 + power(used, 4))
+
+
+@equation(source="by definition")
+def gemm_dram_bytes(weight_bytes, weight_miss_share, activation_bytes, activation_miss_share):
+    """Bytes that DRAM sends. [B]"""
+    return weight_bytes * weight_miss_share + activation_bytes * activation_miss_share
+
+
+@equation(source="Williams 2009, of the bandwidth that is attained")
+def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
+    """Bytes per second of DRAM. [B/s]"""
+    return mem_bandwidth * gemm_dram_share
+
+
+# --- tiles, splits and waves
+
+
+def _product_time(number: NumberType, label: str) -> Equation:
+    """Return the equation of the best tile and split of a number type."""
+
+    def product_time(
+        product_rows,
+        product_columns,
+        product_depth,
+        element_bytes,
+        n_sms,
+        gemm_rate,
+        gemm_operand_rate,
+        gemm_dram_bytes,
+        gemm_dram_rate,
+        gemm_wave_overlap,
+        result_bytes,
+    ):
+        """Time of the best tile and split. [s]"""
+        dram = power(gemm_dram_bytes / gemm_dram_rate, 4)
+        times = []
+        for split in number.splits:
+            terms = ceil(product_depth / (split * number.step)) * number.step
+            compute = divide(2 * terms * n_sms, gemm_rate, at_zero=math.inf)
+            operands = terms * element_bytes / gemm_operand_rate
+            fourth_powers = []
+            for rows, columns in number.tiles:
+                blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
+                waves = blocks / n_sms
+                mean, whole = maximum(waves, 1), ceil(waves)
+                filled = (1 - gemm_wave_overlap) * whole + gemm_wave_overlap * mean
+                work = filled * (rows * columns) * compute
+                moved = mean * (rows + columns) * operands
+                fourth_powers.append(power(work, 4) + power(moved, 4))
+            merge = 0.0
+            if split > 1:  # parts of four bytes are written and read
+                merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
+            times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
+        return minimum(*times)
+
+    source = f"{GUIDE}, 2 and 3, over tiles and splits; waves overlap as in Stream-K (Osama 2023)"
+    made: Equation = equation(product_time, source=source, when={"dtype": label})
+    return made
+
+
+product_time = tuple(_product_time(number, label) for label, number in TYPES.items())
+
+
+@equation(source="what is written and cast is not overlapped with the product")
+def gemm_output_time(
+    product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_dram_rate, gemm_output_ratio
+):
+    """Time of results and casts. [s]"""
+    moved = result_bytes + product_rows * product_depth * gemm_cast_bytes
+    return moved / (gemm_dram_rate * gemm_output_ratio)
+
+
+@equation(source=f"{GUIDE}, 2: two operations for each term")
+def gemm_operations(product_rows, product_columns, product_depth):
+    """Operations of the product. [operations]"""
+    return 2 * product_rows * product_columns * product_depth
+
+
+@equation(source="Williams 2009, without the bytes that the L2 cache may keep")
+def gemm_floor(
+    gemm_operations,
+    gemm_peak,
+    weight_bytes,
+    activation_bytes,
+    result_bytes,
+    l2_size,
+    mem_bandwidth,
+):
+    """Time below which the machine cannot be. [s]"""
+    beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
+    compute = divide(gemm_operations, gemm_peak, at_zero=math.inf)
+    return maximum(compute, beyond / mem_bandwidth)
+
+
+@equation(source="sum of what follows one after the other, and no less than the floor")
+def time(gemm_start_time, gemm_cast_time, product_time, gemm_output_time, gemm_floor):
+    """Run time. [s]"""
+    return maximum(gemm_start_time + gemm_cast_time + product_time + gemm_output_time, gemm_floor)
+
+
+@equation(source=LEFT_OUT)
+def time_low(time, gemm_error_low, gemm_floor):
+    """Lower end of an interval that contains the time of 90 % of the shapes. [s]"""
+    return maximum(time * gemm_error_low, gemm_floor)
+
+
+@equation(source=LEFT_OUT)
+def time_high(time, gemm_error_high):
+    """Upper end of an interval that contains the time of 90 % of the shapes. [s]"""
+    return time * gemm_error_high
+
+
+@equation(source="by definition")
+def gemm_flops(gemm_operations, time):
+    """Operations per second. [1/s]"""
+    return divide(gemm_operations, time, at_zero=0.0)
+
+
+@equation(source="by definition")
+def gemm_efficiency(gemm_flops, gemm_peak):
+    """Operations per second over the printed rate. [ratio]"""
+    return divide(gemm_flops, gemm_peak, at_zero=0.0)
+
+
+# --- power, where products run for longer than the power controller needs
+
+
+@equation(source="Choi 2013, energy roofline; fitted to the power of a B200")
+def gemm_energy(
+    board_power,
+    gemm_compute_power_share,
+    gemm_operations,
+    gemm_peak,
+    gemm_memory_power_share,
+    gemm_dram_bytes,
+    result_bytes,
+    mem_bandwidth,
+):
+    """Energy of operations and bytes, beyond that of an idle machine. [J]"""
+    compute = gemm_compute_power_share * divide(gemm_operations, gemm_peak, at_zero=0.0)
+    memory = gemm_memory_power_share * (gemm_dram_bytes + result_bytes) / mem_bandwidth
+    return board_power * (compute + memory)
+
+
+@equation(source="Choi 2013, constant power")
+def gemm_idle_power(board_power, gemm_idle_power_share):
+    """Power of the machine between operations. [W]"""
+    return board_power * gemm_idle_power_share
+
+
+@equation(source="by definition")
+def power_demand(gemm_idle_power, gemm_energy, time):
+    """Power if nothing limited it; the machine throttles where it is above the limit. [W]"""
+    return gemm_idle_power + divide(gemm_energy, time, at_zero=math.inf)
+
+
+@equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
+def sustained_time(time, gemm_energy, power_limit, gemm_idle_power):
+    """Run time of a product that is repeated for longer than a second. [s]"""
+    left = maximum(power_limit - gemm_idle_power, 0)
+    return maximum(time, divide(gemm_energy, left, at_zero=math.inf))
+
+
+@equation(name="power", source="by definition")
+def gemm_power(gemm_idle_power, gemm_energy, sustained_time):
+    """Power while the product is repeated. [W]"""
+    return gemm_idle_power + divide(gemm_energy, sustained_time, at_zero=math.inf)

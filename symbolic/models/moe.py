@@ -1,0 +1,202 @@
+"""Time of the experts of a mixture (MoE) on one rank, with balanced loads.
+
+Each token visits ``topk`` experts. Expert parallelism divides the experts among ranks, and tensor
+parallelism divides the inner size of each expert. A rank multiplies the tokens of its occupied
+experts by their weights in two grouped products: up (with a gate, two matrices) and down. The
+weights of an occupied expert are read once. A library chooses the rows of a tile: the time is the
+least over ``TILE_ROWS``, each product being the root of the sum of squares of compute and DRAM.
+Around the products, activations are cast, sorted by expert, and added up per token.
+
+Twelve numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
+fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no other label yet.
+"""
+
+from __future__ import annotations
+
+import math
+
+from symbolic.equation import Validity, equation
+from symbolic.models._attention import DATA, rate_and_interval
+from symbolic.models._labels import by_label
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+from symbolic.quantity_rows.language_models import MOE_NUMBERS
+
+FITTED = tuple(row.name for row in MOE_NUMBERS)
+OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens")
+VALIDITY = Validity(
+    quantity="tensor_fp16_flops",
+    minimum=1,
+    statement="moe assumes tensor cores, which the machine does not have",
+)
+
+RULES = ("moe_peak > 0",)  # the machine has tensor cores for the number type
+
+GROUPED = "NVIDIA DU-09799, 2 and 3, of each expert (grouped product)"
+
+#: Tokens of the tile of a block, of which the library chooses the best, and columns of the tile.
+TILE_ROWS = (16.0, 32.0, 64.0, 128.0, 256.0)
+TILE_COLUMNS = 128.0
+
+
+SHARED = rate_and_interval("moe")
+
+#: By number type: the printed rate, its attained share, bytes of an element (of nvfp4 with its
+#: scale: 8 bits for 16 elements), how often activations of experts move, start-up time of casts,
+#: and time of an expert (kernels with block scales pad its tokens).
+_QUANTITIES = ("peak", "share", "element_bytes", "traffic", "cast_time", "padding_time")
+_CAST = ("moe_wide_traffic", "moe_fp8_start_time")
+TYPES: dict[str, tuple[str | float, ...]] = {
+    "bf16": ("tensor_bf16_flops", 1.0, 2.0, "moe_wide_traffic", 0.0, 0.0),
+    "fp16": ("tensor_fp16_flops", 1.0, 2.0, "moe_wide_traffic", 0.0, 0.0),
+    "fp8": ("tensor_fp8_flops", 1.0, 1.0, *_CAST, 0.0),
+    "fp8_block": ("tensor_fp8_flops", "moe_fp8_block_share", 1.0, *_CAST, "moe_expert_time"),
+    "fp4": ("tensor_fp4_flops", 1.0, 0.5625, "moe_fp4_traffic", "moe_fp4_start_time", 0.0),
+}
+BY_TYPE = tuple(
+    one
+    for column, name in enumerate(_QUANTITIES)
+    for one in by_label(f"moe_{name}", DATA, "dtype", {t: TYPES[t][column] for t in TYPES})
+)
+moe_up_matrices = by_label(
+    "moe_up_matrices", "Shazeer 2020 (GLU)", "gated", {"true": 2.0, "false": 1.0}
+)
+moe_activation_time = (
+    *by_label("moe_activation_time", "one kernel with its cast", "gated", {"true": 0.0}),
+    *by_label(
+        "moe_activation_time",
+        "without a gate, the activation and its cast have kernels of their own",
+        "dtype",
+        dict.fromkeys(TYPES, "moe_activation_start_time") | {"bf16": 0.0, "fp16": 0.0},
+        gated="false",
+    ),
+)
+
+# --- loads
+
+
+@equation(source="by definition, of balanced loads", when={"routing": "balanced"})
+def moe_rank_tokens(tokens, topk, expert_parallel):
+    """Pairs of a token and an expert on one rank, at least one. [pairs]"""
+    return maximum(tokens * topk / expert_parallel, 1)
+
+
+@equation(source="by definition")
+def moe_rank_experts(experts, expert_parallel):
+    """Experts of one rank. [experts]"""
+    return maximum(experts / expert_parallel, 1)
+
+
+@equation(source="balanced loads: as many experts as pairs, if these are few")
+def moe_occupied_experts(moe_rank_tokens, moe_rank_experts):
+    """Experts of one rank that get a token. [experts]"""
+    return minimum(moe_rank_experts, moe_rank_tokens)
+
+
+@equation(source="by definition")
+def moe_expert_tokens(moe_rank_tokens, moe_occupied_experts):
+    """Tokens of an occupied expert. [tokens]"""
+    return moe_rank_tokens / moe_occupied_experts
+
+
+@equation(source="by definition")
+def moe_inner_size(intermediate, tensor_parallel):
+    """Inner size of an expert on one rank. [elements]"""
+    return intermediate / tensor_parallel
+
+
+# --- products
+
+
+@equation(source=GROUPED)
+def moe_products_time(
+    hidden,
+    moe_inner_size,
+    moe_up_matrices,
+    moe_occupied_experts,
+    moe_expert_tokens,
+    moe_rank_tokens,
+    moe_element_bytes,
+    n_sms,
+    moe_rate,
+    moe_tile_time,
+    mem_bandwidth,
+    moe_dram_share,
+):
+    """Time of both grouped products, with the best rows of a tile. [s]"""
+    up_columns, times = moe_up_matrices * moe_inner_size, []
+    for rows in TILE_ROWS:
+        both = 0.0
+        for columns, depth in ((up_columns, hidden), (hidden, moe_inner_size)):
+            tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
+            waves = ceil(moe_occupied_experts * tiles / n_sms)
+            operations = 2 * rows * TILE_COLUMNS * depth
+            tile = divide(operations * n_sms, moe_rate, at_zero=math.inf) + moe_tile_time
+            weights = moe_occupied_experts * columns * depth * moe_element_bytes
+            moved = weights + moe_rank_tokens * (depth * moe_element_bytes + 2 * columns)
+            dram = moved / (mem_bandwidth * moe_dram_share)
+            both = both + sqrt(power(waves * tile, 2) + power(dram, 2))
+        times.append(both)
+    return minimum(*times)
+
+
+@equation(source=f"sums, casts, activation and sort move activations several times; {DATA}")
+def moe_traffic_time(
+    tokens,
+    topk,
+    hidden,
+    moe_inner_size,
+    moe_rank_tokens,
+    moe_traffic,
+    moe_token_traffic,
+    moe_pair_time,
+    mem_bandwidth,
+):
+    """Time around the products, of a rank's activations and of the tokens of all ranks. [s]"""
+    elements = moe_rank_tokens * (hidden + moe_inner_size) * moe_traffic
+    moved = 2 * (elements + tokens * hidden * moe_token_traffic)
+    return moved / mem_bandwidth + moe_pair_time * tokens * topk
+
+
+# --- floor and time
+
+
+@equation(source="two operations for each element of each matrix")
+def moe_operations(moe_rank_tokens, hidden, moe_inner_size, moe_up_matrices):
+    """Operations of one rank. [operations]"""
+    return 2 * moe_rank_tokens * hidden * moe_inner_size * (moe_up_matrices + 1)
+
+
+@equation(source="Williams 2009, without the bytes that the L2 cache may keep")
+def moe_floor(
+    moe_operations,
+    moe_peak,
+    moe_occupied_experts,
+    hidden,
+    moe_inner_size,
+    moe_up_matrices,
+    moe_element_bytes,
+    l2_size,
+    mem_bandwidth,
+):
+    """Time below which the machine cannot be. [s]"""
+    elements = moe_occupied_experts * hidden * moe_inner_size * (moe_up_matrices + 1)
+    beyond = maximum(elements * moe_element_bytes - l2_size, 0)
+    compute = divide(moe_operations, moe_peak, at_zero=math.inf)
+    return maximum(compute, beyond / mem_bandwidth)
+
+
+@equation(source="sum of what follows one after the other, and no less than the floor")
+def time(
+    moe_start_time,
+    moe_cast_time,
+    moe_activation_time,
+    moe_padding_time,
+    moe_rank_experts,
+    moe_products_time,
+    moe_traffic_time,
+    moe_floor,
+):
+    """Run time of one rank. [s]"""
+    starts = moe_start_time + moe_cast_time + moe_activation_time
+    experts = moe_padding_time * moe_rank_experts
+    return maximum(starts + experts + moe_products_time + moe_traffic_time, moe_floor)

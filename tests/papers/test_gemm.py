@@ -1,0 +1,260 @@
+"""Matrix products on tensor cores: the model by hand, its floors, and measured times."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dse
+from symbolic.errors import DseError, UnknownNameError
+from symbolic.models import gemm
+from tests.papers._solve import run_doctests
+
+DATA = Path(__file__).parents[3] / "shared/data/llm_kernels"
+FITS = Path(dse.__file__).parent / "data" / "fits"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data/llm_kernels")
+TYPES = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "fp4", "sq": "int8"}
+FITTED = ("a100_80", "h100_sxm", "b200", "l40s")
+
+
+def test_doctests_of_equations() -> None:
+    assert run_doctests(gemm)[0] == 0
+
+
+NUMBERS = {
+    "n_sms": 10.0,
+    "tensor_bf16_flops": 1e14,
+    "tensor_fp4_flops": 4e14,
+    "mem_bandwidth": 1e12,
+    "l2_size": 1e6,
+    "core_clock": 1e9,
+    "boost_clock": 2e9,
+    "gemm_start_time": 1e-6,
+    "gemm_dram_share": 0.8,
+    "gemm_operand_bytes_per_cycle": 40.0,
+    "gemm_wave_overlap": 0.25,
+    "gemm_cache_share": 0.5,
+    "gemm_output_ratio": 2.0,
+    "gemm_bf16_share": 0.9,
+    "gemm_fp4_share": 0.9,
+    "gemm_fp4_cast_time": 5e-6,
+}
+
+
+def by_hand(m: int, n: int, k: int, dtype: str) -> float:
+    """Return the time, by loops over tiles and splits of exact counts."""
+    four = dtype == "fp4"
+    element, step, cast = (0.5625, 256, 6.0) if four else (2.0, 64, 0.0)
+    peak = NUMBERS["tensor_fp4_flops" if four else "tensor_bf16_flops"]
+    tiles = [(16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256)]
+    tiles, splits = (tiles[5:], (1,)) if four else (tiles, (1, 4, 16))
+    weights, activations, results = n * k * element, m * k * element, 2 * m * n
+    cache = NUMBERS["l2_size"] * 0.5
+
+    def misses(used: float) -> float:
+        return (used / cache) ** 4 / (1 + (used / cache) ** 4)
+
+    dram = weights * misses(5 * weights + activations + results)
+    dram += activations * misses(weights + activations + results)
+    best = math.inf
+    for split in splits:
+        terms = -(-k // (split * step)) * step
+        for rows, columns in tiles:
+            blocks = -(-m // rows) * -(-n // columns) * split
+            waves, mean = -(-blocks // 10), max(blocks / 10, 1)
+            work = 0.75 * waves + 0.25 * mean
+            seconds = (
+                work * 2 * rows * columns * terms / (peak * 0.9 / 2 / 10),
+                mean * (rows + columns) * terms * element / (40 * 1e9),
+                dram / (0.8 * 1e12),
+            )
+            time = sum(each**4 for each in seconds) ** 0.25
+            if split > 1:
+                time += 2.6e-6 + 8 * split * m * n / (10 * 40 * 1e9)
+            best = min(best, time)
+    output = (results + m * k * cast) / (0.8 * 1e12 * 2)
+    return 1e-6 + (5e-6 if four else 0) + best + output
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp4"])
+@pytest.mark.parametrize("seed", range(10))
+def test_time_is_the_best_tile_and_split_by_hand(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n, k = (int(x) for x in np.exp(rng.uniform(0, np.log(9000), 3)))
+    time = dse.evaluate("gemm", m=m, n=n, k=k, dtype=dtype, outputs=["time"], **NUMBERS).time
+    assert float(time) == pytest.approx(by_hand(m, n, k, dtype), rel=1e-12)
+
+
+@pytest.mark.parametrize("machine", [*FITTED, "h200", "gb200", "rtxpro6000"])
+def test_no_prediction_is_below_the_floor_of_the_machine(machine: str) -> None:
+    rng = np.random.default_rng(0)
+    m, n, k = np.exp(rng.uniform(0, np.log(65536), (3, 5000))).round()
+    entry: dict[str, Any] = {"machine": machine, "dtype": "bf16"}
+    names = ["time", "time_low", "tensor_bf16_flops", "l2_size", "mem_bandwidth"]
+    ds = dse.evaluate("gemm", m=m, n=n, k=k, outputs=["time", "time_low"], **entry)
+    one = dse.evaluate("gemm", m=1, n=1, k=1, **entry)
+    peak, cache, bandwidth = (float(one[name]) for name in ("gemm_peak", *names[3:]))
+    moved = 2 * (m * k + n * k + m * n)
+    floor = np.maximum(2 * m * n * k / peak, (moved - cache) / bandwidth)
+    assert np.all(ds.time.values >= floor * (1 - 1e-12))
+    assert np.all(ds.time_low.values >= floor * (1 - 1e-12))
+
+
+def test_a_column_more_is_a_wave_more_where_blocks_do_not_overlap() -> None:
+    """Horace He, What shapes do matrix multiplications like; smaller tiles soften the step."""
+    shape = {"m": 1792, "n": [3584, 3585], "k": 65536, "dtype": "bf16"}
+
+    def growth(overlap: float) -> float:
+        values = {**NUMBERS, "gemm_wave_overlap": overlap, "n_sms": 98.0, "l2_size": 1e9}
+        both = dse.evaluate("gemm", outputs=["time"], **shape, **values).time.values
+        return float(both[1] / both[0] - 1)
+
+    assert growth(0.0) > 1.4 * growth(1.0)
+
+
+def test_the_former_model_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="gemm replaced it"):
+        dse.evaluate("tiled_product", machine="a100_80")
+
+
+# --- shipped fits
+
+
+@pytest.mark.parametrize("machine", FITTED)
+def test_a_gpu_has_at_most_twelve_numbers_common_to_its_types_and_two_for_each(
+    machine: str,
+) -> None:
+    tree = json.loads((FITS / f"gemm-{machine}.fit.json").read_text())
+    of_types = [name for name in tree["names"] if name.split("_")[1] in ("fp8", "fp4", "int8")]
+    assert len(tree["names"]) - len(of_types) == 7
+    assert len(tree["names"]) <= 13
+    assert "TensorRT-LLM" in tree["rows"]["data"]
+
+
+def test_a_shipped_fit_is_used_and_named_and_can_be_left_out() -> None:
+    shape = {"m": 64, "n": 4096, "k": 4096, "dtype": "bf16"}
+    fitted = dse.evaluate("gemm", machine="h100_sxm", **shape)
+    assert json.loads(fitted.attrs["fits"]) == ["gemm-h100_sxm.fit.json"]
+    assert "1.3.0rc20" in json.loads(fitted.attrs["sources"])["gemm_start_time"]
+    without = dse.evaluate("gemm", machine="h100_sxm", fit="none", **shape)
+    assert "fits" not in without.attrs
+    assert float(without.time) != float(fitted.time)
+    assert "gemm_start_time" in json.loads(without.attrs["defaults"])
+    study = dse.Study(model="gemm", machine="h100_sxm", set=shape, fit="none", outputs=["time"])
+    assert float(study.run().time) == float(without.time)
+    saved = dse.load_fit(FITS / "gemm-h100_sxm.fit.json")
+    assert float(dse.evaluate("gemm", machine="h100_sxm", fit=saved, **shape).time) == float(
+        fitted.time
+    )
+
+
+def test_a_machine_that_was_not_measured_takes_the_numbers_of_its_relative() -> None:
+    shape = {"m": 64, "n": 4096, "k": 4096, "dtype": "bf16"}
+    ds = dse.evaluate("gemm", machine="h200", **shape)
+    assert json.loads(ds.attrs["fits"]) == ["gemm-h100_sxm.fit.json"]
+    assert any("as h100_sxm" in text for text in json.loads(ds.attrs["assumptions"]))
+    measured = dse.evaluate("gemm", machine="h100_sxm", **shape)
+    assert float(ds.time_high / ds.time) > float(measured.time_high / measured.time)
+
+
+def test_a_fit_of_another_kind_is_refused() -> None:
+    with pytest.raises(DseError, match="'none' to use no fit"):
+        dse.evaluate("gemm", machine="h100_sxm", m=1, n=1, k=1, fit=3)
+
+
+# --- measured times
+
+
+def errors(gpu: str, machine: str, raw: str) -> tuple[Any, Any]:
+    """Return the relative errors of a GPU and type, and whether each time is in its interval."""
+    import pandas as pd
+
+    rows = pd.read_parquet(DATA / f"gemm_{gpu}.parquet")
+    rows = rows[rows.gemm_dtype == raw]
+    time = rows.latency.to_numpy() * 1e-3
+    shape = {name: rows[name].to_numpy() for name in "mnk"}
+    outputs = ["time", "time_low", "time_high"]
+    ds = dse.evaluate("gemm", machine=machine, dtype=TYPES[raw], outputs=outputs, **shape)
+    inside = (ds.time_low.values <= time) & (time <= ds.time_high.values)
+    return np.abs(ds.time.values / time - 1), inside
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("gpu", "machine", "raw", "median", "tail"),
+    [
+        ("a100_sxm", "a100_80", "bfloat16", 0.07, 0.20),
+        ("h100_sxm", "h100_sxm", "bfloat16", 0.045, 0.13),
+        ("h100_sxm", "h100_sxm", "fp8", 0.045, 0.13),
+        ("b200_sxm", "b200", "bfloat16", 0.07, 0.20),
+        ("b200_sxm", "b200", "fp8", 0.055, 0.15),
+        ("b200_sxm", "b200", "nvfp4", 0.10, 0.24),
+        ("l40s", "l40s", "bfloat16", 0.14, 0.40),
+        ("l40s", "l40s", "fp8", 0.14, 0.40),
+    ],
+)
+def test_errors_and_intervals_of_measured_times(
+    gpu: str, machine: str, raw: str, median: float, tail: float
+) -> None:
+    off, inside = errors(gpu, machine, raw)
+    assert np.median(off) <= median
+    assert np.quantile(off, 0.9) <= tail
+    assert 0.87 <= inside.mean() <= 0.93
+    tree = json.loads((FITS / f"gemm-{machine}.fit.json").read_text())
+    left_out = tree["left_out"]["groups"][TYPES[raw]]
+    assert left_out["median"] <= median
+    assert left_out["p90"] <= tail
+
+
+# --- power
+
+
+def test_a_lower_limit_takes_longer_and_the_power_is_the_limit() -> None:
+    shape = {"m": 8192, "n": 8192, "k": 8192, "dtype": "bf16", "machine": "b200"}
+    outputs = ["time", "sustained_time", "power", "power_demand", "gemm_energy", "gemm_idle_power"]
+    limits = [300.0, 500.0, 1000.0, 2000.0]
+    ds = dse.evaluate("gemm", power_limit=limits, outputs=outputs, **shape)
+    assert np.all(np.diff(ds.sustained_time.values) <= 0)
+    assert ds.power.values[1] == pytest.approx(500)
+    assert ds.power.values[3] == pytest.approx(min(2000, float(ds.power_demand)))
+    assert ds.sustained_time.values[1] == pytest.approx(
+        float(ds.gemm_energy) / (500 - float(ds.gemm_idle_power))
+    )
+    assert math.isinf(ds.sustained_time.values[0])  # below the idle power
+    assert ds.sustained_time.values[3] == float(ds.time)
+
+
+def test_a_slower_clock_slows_products_and_not_memory() -> None:
+    options: dict[str, Any] = {"machine": "h100_sxm", "dtype": "bf16", "outputs": ["time"]}
+    for shape, least in (((8192, 8192, 8192), 1.8), ((1, 16384, 16384), 1.0)):
+        m, n, k = shape
+        times = dse.evaluate("gemm", m=m, n=n, k=k, core_clock=[990e6, 1980e6], **options).time
+        growth = float(times[0] / times[1])
+        assert least <= growth <= least + 0.2
+
+
+@needs_data
+def test_power_tells_which_products_throttle() -> None:
+    """The power itself errs by 20 % in the median: its meter averages over neighbours."""
+    import pandas as pd
+
+    rows = pd.read_parquet(DATA / "gemm_power_b200_sxm.parquet")
+    parts = []
+    for raw, part in rows.groupby("gemm_dtype"):
+        shape = {name: part[name].to_numpy() for name in "mnk"}
+        options: dict[str, Any] = {"machine": "b200", "dtype": TYPES[raw], "power_limit": 1000.0}
+        outputs = ["power", "power_demand"]
+        ds = dse.evaluate("gemm", outputs=outputs, **options, **shape)
+        columns = {name: ds[name].values for name in outputs}
+        parts.append(pd.DataFrame({**columns, "measured": part.power.to_numpy()}))
+    table = pd.concat(parts)
+    throttled = (table.measured > 0.97 * 1000).to_numpy()
+    ranks = table.power_demand.rank().to_numpy()
+    yes, no = throttled.sum(), (~throttled).sum()
+    assert (ranks[throttled].sum() - yes * (yes + 1) / 2) / (yes * no) >= 0.95
+    assert np.median(np.abs(table.power / table.measured - 1)) <= 0.22
