@@ -15,23 +15,23 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Number of nearest whole numbers that are tried one by one; further ones are spaced by a ratio.
+#: Number of nearest whole numbers that are tried one by one; numbers beyond are spaced by a ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is varied from its value up to its value times 2**OCTAVES (or down, divided by it).
+#: A quantity is varied up to its value times 2**OCTAVES, and down to its value divided by that.
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
 #: Goals for which a copy of the guide to the time is also returned.
 _COST_GOALS = ("energy", "edp")
 #: Quantities that say how many threads a launch has.
 LAUNCH = ("blocks", "threads_per_block")
-#: Units of goals that fewer resources may improve.
+#: Units of goals that can improve when resources are reduced.
 _POWER_UNITS = ("W", "J", "J s", "J s2")
-#: The guide to the time of a model that declares none: nothing competes, every input may help.
+#: The guide to the time if a model declares none: no terms compete, and every input may help.
 _TIME_GUIDE = Guide(state="time", goal="time", limits="time", helps="time", same_work=True)
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
-    """Return the guides of a model: first that to the time, then in the order of its main outputs.
+    """Return the guides of a model: first the guide to the time, then those of its main outputs.
 
     If the model declares no guides, they are made from its families (see
     :class:`symbolic.equation.Guide`). A model that yields ``time`` always has a guide to it. Such a
@@ -57,7 +57,8 @@ def move_directions(graph: Graph, goal: str) -> dict[str, str]:
     """Return the direction in which advice may move each quantity on which a goal depends.
 
     Fewer resources may save power, but never time. So if the goal depends on no power and no
-    energy, the directions are those of the quantities' rows, even where a paper predicts otherwise.
+    energy, the directions are those in the table of quantities, even where a paper predicts
+    otherwise.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
     has_power = any(row.unit in _POWER_UNITS for row in behind.values())
@@ -74,9 +75,9 @@ def _guide_of_family(family: Family) -> Guide:
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
-    """Return values above or below ``start`` at which to search, nearest first.
+    """Return values above (or below) ``start`` at which to search, nearest first.
 
-    The last value is the end of the domain, or the start times (or divided by) 2**64.
+    The last value is the end of the domain, or ``start`` multiplied (or divided) by 2**64.
     """
     sign = 1.0 if upward else -1.0
     if domain.whole:

@@ -17,7 +17,7 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Maximum number of rows of a table on a terminal, and in a notebook (JSON has all rows).
+#: Maximum numbers of rows of a table on a terminal and in a notebook (JSON has all rows).
 TEXT_ROWS, HTML_ROWS = 60, 200
 _NAMES_SHOWN = 6
 #: Minimum width to which the last column is wrapped, if it contains words. [characters]
@@ -25,10 +25,10 @@ _MIN_TEXT_WIDTH = 24
 _PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
-#: Numbers below _SMALLEST, and below _SMALLEST_SHARE of the largest number in their column, are
-#: shown as 0 (in units that take prefixes).
+#: In units that take prefixes, numbers are shown as 0 if they are below _SMALLEST, or below
+#: _SMALLEST_SHARE of the largest number in their column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
-#: Pattern of cells that a table aligns on the right: a number, with a unit or not.
+#: Pattern of cells that a table aligns on the right: a number, possibly with a unit.
 _NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+( [A-Za-z]\S*)?)?|-)?")
 _is_wide = ContextVar("_is_wide", default=False)
 _CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
@@ -44,13 +44,13 @@ _SUMMARY_STYLE = "cursor:pointer;padding:0.15em 0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table: rows of cells, under the names of the columns.
+    """A table: rows of cells under the names of the columns.
 
     ``columns`` are names, or a mapping from names to the units of their values. A cell is text, a
     value in the unit of its column, a pair (value, unit), or None. A terminal shows at most
     ``max_rows`` rows. If the columns do not fit side by side, they are shown in several blocks, and
     each block repeats the first ``key_columns`` columns. In a notebook, the table is folded behind
-    its title unless ``is_open``; a ``sortable`` table is sorted by a click on a heading.
+    its title unless ``is_open``; a click on a heading sorts a ``sortable`` table.
     """
 
     title: str = ""
@@ -62,7 +62,7 @@ class Table:
     sortable: bool = False
 
     def cells(self, max_rows: int | None) -> list[list[str]]:
-        """Return the first rows as text; the numbers in a column share their prefix."""
+        """Return the first rows as text; the numbers in a column share a prefix."""
         units = [*self.columns.values()] if isinstance(self.columns, Mapping) else []
         units = units or [""] * max(map(len, self.rows), default=0)
         columns = [
@@ -147,7 +147,7 @@ class Report(DisplayMixin):
 
 
 def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer:
-    """Return an answer that lists names, each with one line of text."""
+    """Return an answer that lists names, each with a line of text."""
     title = f"{len(rows):,}: {shorten(rows)}" if rows else "none"
     columns = (kind.lower().removesuffix("s"), "title")
     table = Table(columns=columns, rows=[*rows.items()], is_open=len(rows) <= _NAMES_SHOWN)
@@ -155,7 +155,7 @@ def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer
 
 
 def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
-    """Return the first ``limit`` names as text, and the number of names that are left out.
+    """Return the first ``limit`` names as text, followed by the number of names left out.
 
     >>> shorten("abcd", 2)
     'a, b and 2 more'
@@ -167,7 +167,7 @@ def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
 
 # --- values
 def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
-    """Return a value as text for people, with a prefix if its unit takes prefixes.
+    """Return a value as readable text, with a prefix if its unit takes prefixes.
 
     ``prefix`` is a pair of factor and prefix, such as (1e-3, "m"); by default it is chosen to fit
     the value.
@@ -193,7 +193,7 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
 
 
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
-    """Return a cell of a :class:`Table` as text for people."""
+    """Return a cell of a :class:`Table` as readable text."""
     if isinstance(cell, tuple):
         value, unit = cell
         return value_text(value, unit, prefix)
@@ -201,7 +201,7 @@ def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None
 
 
 def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
-    """Return factor and text of the smallest prefix with which numbers have at most four digits."""
+    """Return factor and text of the smallest prefix for which no number has over four digits."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
     if not sizes:
         return 1.0, ""
@@ -215,7 +215,7 @@ def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
 
 
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
-    """Return the cells of a column as text; if all numbers have one unit, they share the prefix."""
+    """Return the cells of a column as text; numbers of a single unit share one prefix."""
     pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
     numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
     units = {u for _, u in numeric}
@@ -330,7 +330,7 @@ def _chosen_columns(
     room: int,
     key_columns: int,
 ) -> tuple[list[int], list[str]]:
-    """Return the columns to show in a limited width, and a note on each column left out."""
+    """Return the columns that fit a limited width, and a note on each column left out."""
     columns, notes = [*range(len(header))], []
     errors = [k for k in reversed(columns[1:]) if header[k].startswith("error(")]
     repeated = [

@@ -51,7 +51,7 @@ def to_sympy(
 def inline(
     graph: Graph, names: Container[str], replacements: Mapping[str, str | Node] | None = None
 ) -> dict[str, Node]:
-    """Return the tree of each quantity of a graph, with the named quantities substituted.
+    """Return the tree of each quantity of a graph, with some quantities substituted.
 
     A quantity in ``names`` is replaced by its equation wherever it is used. ``replacements`` maps a
     quantity to a node that replaces it, or to another quantity whose tree replaces it.
@@ -83,7 +83,7 @@ def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> 
 
 
 def _require_equation(graph: Graph, name: str) -> None:
-    """Raise an error if a quantity has no equation in the graph, or only a table equation."""
+    """Raise an error if a quantity has no equation in the graph, or only one of a table."""
     model = graph.model
     model.quantity(name)
     definition = graph.definitions.get(name)
@@ -130,7 +130,7 @@ def _latex_symbols(model: EquationSet) -> dict[str, str]:
 
 
 def _decimal(value: Any) -> Any:
-    """Return a literal for LaTeX as a decimal: 0.1365, not 273/2000."""
+    """Return a literal as a decimal for LaTeX: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     return sympy.Float(repr(value)) if finite else to_exact(value)
 
@@ -143,7 +143,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
         right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
     left = names[eq.name]
-    if r"\frac" in left:  # the symbol is a formula, which its equation would repeat
+    if r"\frac" in left:  # the symbol is itself a formula, which the equation would repeat
         left = _mathrm(eq.name)
     note = "; ".join(_escape_latex(part) for part in (eq.source, eq.switch_text) if part)
     return f"{left} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Probability that the true value lies beyond one end of an interval. Student's interval is wider,
-#: because it misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
+#: Probability that the true value lies beyond one end of an interval. It is smaller for Student's
+#: interval, which misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
-#: Upper limit of the expected count of an event that occurred in no draw (one-sided).
+#: One-sided upper limit of the expected count of an event that occurred in no draw.
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
 #: Minimum number of occurrences of an event for which their number is treated as normal.
 MIN_NORMAL_DRAWS = 32.0
-#: Relative differences below this are rounding.
+#: Relative differences below this are taken for rounding errors.
 ROUNDING = 1e-12
 
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return the factor from a standard deviation to half the width of the interval of a mean."""
+    """Return half the width of the interval of a mean, divided by the standard deviation."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
@@ -36,14 +36,14 @@ def half_width(values: Floats) -> Floats:
 
 
 def poisson_upper_width(count: Floats) -> Floats:
-    """Return the upper limit of the expected count minus the observed count (Garwood 1936)."""
+    """Return an upper limit of an expected count, minus the observed count (Garwood 1936)."""
     from scipy.special import gammaincinv
 
     return np.asarray(gammaincinv(count + 1, 1 - TAIL_PROBABILITY) - count)
 
 
 def binomial_half_width(share: Any, draws: Any) -> Floats:
-    """Return half widths of intervals of probabilities (Clopper and Pearson 1934).
+    """Return half the widths of intervals of probabilities (Clopper and Pearson 1934).
 
     ``share`` is the share of independent draws in which the event occurred.
     """
@@ -56,9 +56,10 @@ def binomial_half_width(share: Any, draws: Any) -> Floats:
 
 
 def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
-    """Return half widths of intervals of probabilities, from a row of draws for each point.
+    """Return half the widths of intervals of probabilities, from the draws at each point.
 
-    A value in ``rows`` (points, draws) is the probability of the event in one draw, such as 0 or 1.
+    A value in ``rows`` (shape: points, draws) is the probability of the event in one draw, such as
+    0 or 1.
     """
     points, draws = rows.shape
     each = rows.reshape(points, replicates, -1).mean(axis=-1)
@@ -66,11 +67,11 @@ def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
 
 
 def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Floats:
-    """Return half widths of intervals of probabilities, from one estimate per replicate.
+    """Return half the widths of intervals of probabilities, from one estimate per replicate.
 
-    ``replicate_shares`` are the estimates, with the replicates along the last axis, and
-    ``share`` is their mean. If the event or its complement occurred in fewer than 32 draws, the
-    interval is at least as wide as for independent draws.
+    ``replicate_shares`` are the estimates, with the replicates along the last axis, and ``share``
+    is their mean. If the event or its complement occurred in fewer than 32 draws, the interval is
+    at least as wide as for independent draws.
     """
     wide = half_width(replicate_shares)
     few = np.minimum(share, 1 - np.asarray(share)) * draws < MIN_NORMAL_DRAWS

@@ -129,12 +129,12 @@ class CaseLines:
 
 
 def _select_lines(array: Any, line: Indices) -> Any:
-    """Return the values of some lines; a value common to all lines is returned unchanged."""
+    """Return the values on some lines; a value that all lines share is returned unchanged."""
     return array[line] if getattr(array, "size", 1) > 1 else array
 
 
 def _truth_value(box: Interval | Decision) -> bool | None:
-    """Return True if a condition holds in every box, False if in none, otherwise None."""
+    """Return True if a condition holds in every box, False if it holds in none, else None."""
     if isinstance(box, Decision):
         if all_true(box.certain):
             return True
@@ -144,22 +144,22 @@ def _truth_value(box: Interval | Decision) -> bool | None:
 
 
 def _point_enclosure(array: Any) -> Interval | Decision:
-    """Return the enclosure of known values: both ends are the value."""
+    """Return the enclosure of known values, whose two ends are the value itself."""
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: Limits for a gap between two edges: the number of halvings, and the number of undecided pieces.
+#: Upper limits in a gap between two edges: on the halvings, and on the undecided pieces.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: Number of parts into which a piece is cut at once if fewer than _FEW_PIECES are undecided (else
-#: 2), and the maximum number of parts of a bracket.
+#: If fewer than _FEW_PIECES pieces are undecided, each is cut into _FINE_PARTS parts at once, else
+#: into 2. A bracket is cut into at most _MAX_PARTS parts.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Number of points at which all brackets together are cut in one step.
+#: Number of points at which all brackets, taken together, are cut in one step.
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: Relative width below which a case is dropped, because models treat terms so close as equal.
+#: Cases with a relative width below this are dropped: models treat such close terms as equal.
 _TIE_TOLERANCE = 1e-11
-#: Digits to which a border is rounded, and relative distance from its bracket that this may cause.
+#: Digits to which a border is rounded; and relative distance from its bracket that this may cause.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 
@@ -183,11 +183,11 @@ class Crossings(NamedTuple):
 def find_crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
-    """Return every border of a case along a quantity; ``root`` may also be a condition (1 or 0).
+    """Return every border of a case (or of a condition, as 1 or 0) along a quantity.
 
     ``others`` are the values of the other quantities: numbers, or arrays with one number per line.
-    ``edges`` (lines, points) are ascending values of the quantity from the begin of each line to
-    its end. ``whole`` says that the quantity takes whole numbers.
+    ``edges`` (shape: lines, points) are ascending values of the quantity from the begin of each
+    line to its end. ``whole`` says that the quantity takes whole numbers.
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
@@ -211,7 +211,7 @@ def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
 def first_crossing(
     lines: CaseLines, path: Floats, *, whole: bool = False
 ) -> tuple[float, float] | None:
-    """Return the number before a condition first holds along a path, and the number where it holds.
+    """Return the last value of a path before a condition becomes true, and the first where it is.
 
     ``path`` are ascending or descending values; the condition is not tested at the first of them.
     Return None if the condition never becomes true.
@@ -231,7 +231,7 @@ def first_crossing(
 
 
 def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
-    """Merge borders that are closer than the tolerance, and drop those without a change of case."""
+    """Merge borders closer than the tolerance, and drop those at which the case stays the same."""
     if whole or not borders.line.size:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
@@ -253,7 +253,7 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
 
 
 def border_positions(borders: Crossings) -> Floats:
-    """Return one number for each border: a short decimal inside its bracket, or the low end."""
+    """Return a number for each border: a short decimal inside its bracket, or its low end."""
     low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):
@@ -269,7 +269,8 @@ def _subdivide(
 ) -> Floats:
     """Return ``parts + 1`` points from each lower end to its upper end.
 
-    They have equal distances, or equal ratios if the upper end is more than 4 times the lower.
+    The points are at equal distances, or at equal ratios if the upper end is more than 4 times the
+    lower.
     """
     share = np.arange(parts + 1) / parts
     a, b = low[:, None], high[:, None]
@@ -284,9 +285,9 @@ def _subdivide(
 
 
 def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
-    """Return extra points inside the gaps, dense near borders, and the number of undecided gaps.
+    """Return extra points inside the gaps, and the number of undecided gaps.
 
-    The points are returned as two arrays: the index of the line, and the value on that line.
+    The points are dense near borders. They are two arrays: the index of the line, and the value.
     """
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:
@@ -333,7 +334,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
 
 
 def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
-    """Narrow each bracket to neighbouring numbers; split a bracket that contains a third case."""
+    """Narrow each bracket to two neighbouring numbers; split it if it contains a third case."""
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets

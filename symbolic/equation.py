@@ -204,7 +204,7 @@ class Equation:
         return ", ".join(f"{name}={label}" for name, label in self.when.items())
 
     def describe(self) -> str:
-        """Return name, switches, source and module of the equation, for messages."""
+        """Return the name, switches, source and module of the equation, for messages."""
         switches = f" [{self.switch_text}]" if self.when else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.name}{switches}{source} of {self.function.__module__}"
@@ -324,7 +324,7 @@ class EquationSet:
 
     @property
     def regime_families(self) -> tuple[Family, ...]:
-        """Return the declared families, and those that follow from the equations of outputs."""
+        """Return the declared families, and those that follow from the outputs' equations."""
         result = {family.of: family for family in self.families}
         yielded = {eq.name for eq in self.equations}
         for eq in self.equations:
@@ -348,7 +348,7 @@ class EquationSet:
         return result
 
     def resolve_symbol(self, name: str) -> str:
-        """Return the quantity for which a paper's symbol stands; any other name is kept.
+        """Return the quantity for which a paper's symbol stands; return any other name unchanged.
 
         >>> from symbolic.library import load_model
         >>> [load_model("transit").resolve_symbol(name) for name in ("n", "threads")]
@@ -371,5 +371,5 @@ class EquationSet:
 
     @property
     def citations(self) -> tuple[str, ...]:
-        """Return the distinct sources of the equations, in the order of the paper."""
+        """Return the distinct sources of the equations, in the order of the equations."""
         return tuple(dict.fromkeys(eq.source for eq in self.equations if eq.source))

@@ -8,7 +8,7 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Limits in characters: of a name for which similar names are searched, and of a list of names.
+#: Maximum length of a name for which similar names are searched; of a list of names. [characters]
 _LONG_NAME, _LONG_LIST = 100, 4000
 
 
@@ -23,21 +23,21 @@ class DseError(ValueError):
 
 
 class UnknownNameError(DseError):
-    """A name that is not known."""
+    """Error for a name that is not known."""
 
 
 class UnknownEntryError(UnknownNameError, KeyError):
-    """A key that a mapping of models, machines or workloads does not have."""
+    """Error for a key that a mapping of models, machines or workloads does not have."""
 
     __str__ = Exception.__str__
 
 
 class DomainError(DseError):
-    """A value outside the domain of its quantity."""
+    """Error for a value outside the domain of its quantity."""
 
 
 class UnitError(DseError):
-    """A unit that is unknown, or has another dimension than the quantity."""
+    """Error for a unit that is unknown, or whose dimension is not that of the quantity."""
 
 
 class ExpressionError(DseError):
@@ -60,7 +60,7 @@ class GraphError(DseError):
 
 
 class InfeasibleError(DseError):
-    """No point satisfies the rules and constraints."""
+    """Error if no point satisfies the rules and constraints."""
 
 
 class InternalError(RuntimeError):
@@ -92,27 +92,27 @@ class InternalError(RuntimeError):
 
 
 class OutOfTimeError(InfeasibleError):
-    """No point that satisfies the rules and constraints was found in the given time."""
+    """Error if no feasible point was found in the given time."""
 
 
 class OtherProcessError(DseError):
-    """Another process writes to the store or has replaced it."""
+    """Error if another process writes to the store or has replaced it."""
 
 
 class DamagedError(DseError):
-    """A store whose content differs from what was written."""
+    """Error for a store whose content differs from what was written."""
 
 
 class TooLargeError(DseError, MemoryError):
-    """A computation that needs more memory than is available."""
+    """Error for a computation that needs more memory than is available."""
 
 
 class UnfinishedError(DseError):
-    """A store with missing values, because its run was stopped early."""
+    """Error for a store in which values are missing because its run was stopped early."""
 
 
 class UnreachableError(DseError):
-    """A URL that does not answer or may not be used."""
+    """Error for a URL that does not answer or may not be used."""
 
 
 def nearest_hint(name: object, names: Iterable[str]) -> str:

@@ -32,7 +32,7 @@ def to_exact(value: Any) -> Any:
 
 
 def replace_rounding(expression: Any) -> Any:
-    """Replace numbers just above 1, which are allowances for rounding, by 1 + epsilon.
+    """Replace numbers just above 1, which are allowances for rounding, by 1 plus epsilon.
 
     >>> replace_rounding(to_exact(1 + 1e-12) * sympy.Symbol("r") + to_exact(1.5))
     r*(epsilon + 1) + 3/2
@@ -45,11 +45,13 @@ def replace_rounding(expression: Any) -> Any:
 
 
 def _is_condition(value: Any) -> bool:
-    return isinstance(value, Boolean) and not isinstance(value, sympy.Expr)  # a Symbol is both
+    return isinstance(value, Boolean) and not isinstance(
+        value, sympy.Expr
+    )  # a Symbol is of both classes
 
 
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """Return the choice between two expressions or conditions as SymPy writes it.
+    """Return the choice between two expressions or conditions, in the form that SymPy prefers.
 
     If ``if_false`` is a ``Piecewise``, its pieces follow the first piece in one ``Piecewise``.
     """
@@ -62,14 +64,14 @@ def where(condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 class _Pair(ExprCondPair):  # type: ignore[misc]
-    """A (value, condition) pair of a ``Piecewise``, whose condition SymPy does not rewrite."""
+    """A (value, condition) pair of a ``Piecewise``; SymPy does not rewrite its condition."""
 
     def __new__(cls, expression: Any, condition: Any) -> Any:
         return sympy.Tuple.__new__(cls, sympy.sympify(expression), sympy.sympify(condition))
 
 
 class _NestedPiecewise(Piecewise):  # type: ignore[misc]
-    """A ``Piecewise`` whose conditions may contain a ``Piecewise``.
+    """A ``Piecewise`` whose conditions may contain another ``Piecewise``.
 
     SymPy's own class would expand the inner one into the outer one, branch by branch. For the
     larger models that takes minutes, or fails because of branches that exclude one another.

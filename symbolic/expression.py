@@ -111,7 +111,7 @@ class _Parser:
         return self.tokens[self.index - 1].end
 
     def _fail_stray(self, token: Token) -> NoReturn:
-        """Raise the error for a token that follows a complete operand without an operator."""
+        """Raise the error for a token that follows a complete operand; an operator is missing."""
         if token.text == ",":
             self.formula.fail("',' is outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
@@ -190,9 +190,9 @@ class _Parser:
         return self._unit_term(number, start, token.position)
 
     def _is_unit_ahead(self, steps: int) -> bool:
-        """True if the token ``steps`` ahead, after a number or its unit, is a unit.
+        """True if the token at distance ``steps``, which follows a number or its unit, is a unit.
 
-        Raise an error if it is both a unit and a quantity, or a name that is neither.
+        Raise an error if its name is both a unit and a quantity, or neither.
         """
         token = self._peek(steps)
         name = token.text
@@ -218,7 +218,6 @@ class _Parser:
         return is_unit(name)
 
     def _take_unit(self) -> None:
-        """Consume one unit name with its exponent."""
         self._advance()
         if self._current.text not in ("**", "^"):
             return
@@ -236,7 +235,7 @@ class _Parser:
             self.formula.fail("a unit has one exponent: use parentheses", self._current.position)
 
     def _unit_term(self, number: int | Fraction, start: int, position: int) -> Term:
-        """Return the term of a number and its unit, which begins at token ``start``."""
+        """Return the term of a number with its unit; the term begins at token ``start``."""
         self.unit_end = self.index
         place = self.tokens[start].position
         try:
@@ -250,7 +249,7 @@ class _Parser:
         return Term(value, kind, position, self._end_position())
 
     def _parse_divisor_unit(self) -> Term | None:
-        """Parse the unit after a number and ``/``, as in ``5/s``; None if no unit follows."""
+        """Parse the unit after a number and ``/``, as in ``5/s``; return None if none follows."""
         follows = self.tokens[self.index - 2].kind == "number" or self.unit_end == self.index - 1
         if not follows or not is_unit(self._current.text) or not self._is_unit_ahead(0):
             return None
@@ -380,7 +379,7 @@ class _Parser:
 
     # --- statistics
     def _parse_statistic(self, word: Token) -> Term:
-        """Parse a statistic: its arguments are a formula, a level if it takes one, and axes."""
+        """Parse a statistic: its arguments are a formula, for some statistics a level, and axes."""
         kind, source = word.text, self.formula
         opening = self._advance()
         terms, axes = [self._parse_expression(0)], list[Token]()
@@ -433,7 +432,7 @@ class _Parser:
         return result
 
     def _statistic_unit(self, term: Term) -> str:
-        """Return the unit of a term: a quantity's own unit, or the base unit of a formula."""
+        """Return the unit of a term: that of a quantity, or the base unit of a formula."""
         if term.dimension is None:
             return ""
         name = term.node.args[0] if term.node.op == "reference" else ""
@@ -458,9 +457,9 @@ class _Parser:
         return Fraction(value)
 
     def _formula_text(self, term: Term) -> str:
-        """Return the text of a formula, with each statistic in it in its standard form."""
+        """Return the text of a formula in which each statistic has its standard form."""
         inside = {
-            part.start: (part.end, about.formula_text)  # of nested ones, the outermost
+            part.start: (part.end, about.formula_text)  # of nested statistics, the outermost
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }

@@ -86,12 +86,12 @@ class FileScope:
         return places[0]
 
 
-#: What relative file names refer to: a folder, the working directory (None), or a scope.
+#: Base of relative file names: a folder, the working directory (None), or a scope.
 PathBase: TypeAlias = "Path | FileScope | None"
 
 
 def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
-    """Return the path of a file that a study or the user names, if it may be opened.
+    """Return the path of a file that a study or user names; raise an error if it may not be opened.
 
     Raise an error for a file outside the study's scope, for a device, pipe or socket, and for a
     file that is too large. The caller reports a missing file.
@@ -117,7 +117,7 @@ def base_folder(base: PathBase) -> Path | None:
 
 
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
-    """Return the scope of names in a file in ``folder``, which a study with scope ``base`` names.
+    """Return the scope of names in a file that a study with the scope ``base`` names.
 
     Its ``root`` is that of ``base`` if this is a scope, and otherwise ``folder``.
     """
@@ -127,7 +127,7 @@ def nested_scope(base: PathBase, folder: Path) -> FileScope:
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
-    """True if a path lies below one of the folders ``places``, after links are resolved."""
+    """True if a path, after links are resolved, lies below one of the folders ``places``."""
     real = os.path.realpath(path)
     return any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
 
@@ -178,5 +178,4 @@ def _unpacked_size(path: Path, limit: int) -> int:
 
 
 def _absolute_path(path: Path) -> Path:
-    """Return an absolute path without ``..``; links are not resolved."""
     return Path(os.path.abspath(path))

@@ -42,7 +42,7 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Graph:
-    """The definitions needed for some outputs, ordered so that each follows the ones it needs."""
+    """The definitions needed for some outputs; each follows those that it needs."""
 
     model: EquationSet
     definitions: Mapping[str, Definition]
@@ -52,10 +52,10 @@ class Graph:
     _flat_nodes: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
 
     def flat(self, name: str) -> Node:
-        """Return a quantity as a formula of the leaves of the graph."""
+        """Return a quantity as a formula in the leaves of the graph."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                if definition.is_leaf:  # also a statistic, whose needs may be defined after it
+                if definition.is_leaf:  # includes statistics, whose needs may be defined later
                     self._flat_nodes[key] = reference(key)
                 else:
                     needs = {need: self._flat_nodes[need] for need in definition.needs}
@@ -68,15 +68,15 @@ class Graph:
         return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
-        """Return a formula in terms of the leaves."""
+        """Return a formula expressed in terms of the leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})
 
     def flat_condition(self, condition: Condition) -> Node:
-        """Return a condition in terms of the leaves."""
+        """Return a condition expressed in terms of the leaves."""
         return self.flatten(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:
-        """Return the quantities on which the given ones depend, themselves included."""
+        """Return the given quantities and all quantities on which they depend."""
         seen: set[str] = set()
         stack = list(names)
         while stack:
@@ -109,7 +109,7 @@ def extreme_terms(
     stop: Collection[str] = (),
     look_through: Collection[str] = ("ceil",),
 ) -> tuple[str, ...]:
-    """Return the terms of a quantity that is the minimum (``op``) or maximum of others.
+    """Return the terms of a quantity that is the minimum (or maximum: ``op``) of others.
 
     A term that is itself a minimum (or maximum) is replaced by its own terms, unless it is in
     ``stop``. The operations ``look_through`` around a term or a minimum are ignored. If the

@@ -68,16 +68,17 @@ class Interval(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Two masks of boxes: where a condition may hold, and where it certainly holds."""
+    """Two masks of boxes, where a condition is possible (may hold) and certain (always holds)."""
 
     possible: Any
     certain: Any
 
 
 class Trend(NamedTuple):
-    """An enclosure of a number or condition, and the axes along which it never falls or rises.
+    """An enclosure of a value, and the axes (as bits) along which it never falls or never rises.
 
-    ``up`` and ``down`` are sets of axes as bits; a condition rises from false to true.
+    The value does not fall along the axes ``up``, and does not rise along the axes ``down``. A
+    condition rises from false to true.
     """
 
     enclosure: Any
@@ -113,9 +114,9 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
 
 
 def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
-    """Return a mask of boxes in which the result or an argument is NaN at some points only.
+    """Return a mask of the boxes in which the result or an argument is NaN at some points only.
 
-    The arguments of a choice are ignored, because an arm that is not chosen has no effect.
+    For a choice, only the result counts, because an argument that is not chosen has no effect.
     """
     unknown: Any = False
     for range_ in (result,) if row.is_choice else (result, *args):
@@ -125,10 +126,11 @@ def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
 
 
 def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
-    """Return the function that applies a primitive to trends; ``enclose`` applies it to enclosures.
+    """Return the function that applies a primitive to trends.
 
-    A result that has one value, or is empty, does not vary. Where :func:`_partly_nan` is true, the
-    result has a direction only along axes along which no argument varies.
+    ``enclose`` applies the primitive to enclosures. A result that has one value, or is empty, does
+    not vary. In boxes of :func:`_partly_nan`, the result has a direction only along axes along
+    which no argument varies.
     """
 
     def apply(*args: Trend) -> Trend:
@@ -162,7 +164,7 @@ def literal_enclosure(value: Any) -> Interval | Decision:
 
 
 def interval_of(low: Any, high: Any | None = None) -> Interval:
-    """Return the intervals from ``low`` to ``high`` (default: ``low``), empty where one is NaN."""
+    """Return intervals from ``low`` to ``high`` (default: ``low``), empty where either is NaN."""
     high = low if high is None else high
     missing = np.isnan(low) | np.isnan(high)
     if not np.any(missing):
@@ -190,9 +192,8 @@ def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
 
 
 # --- Directions of equations within a box
-# A :class:`Trend` joins an enclosure with two sets of axes, as bits: the axes along which the value
-# never falls (``up``) and never rises (``down``), whatever the values on the other axes are. An
-# axis in both sets does not change the value. Steps such as floors and cases are included. Rounding
+# A :class:`Trend` states its directions for any values on the other axes. An axis in both sets does
+# not change the value. Steps such as floors and cases are allowed. Rounding
 # to nearest is monotone, so the directions hold exactly for the values that floats compute, except
 # that ``exp``, ``log`` and ``pow`` of the library are monotone only up to their last bits.
 
@@ -213,9 +214,9 @@ def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
 
 # --- Trees in which only some quantities vary: nodes without them are computed once
 
-#: A node of the tree, its primitive, and its arguments.
+#: A node of the tree, the name of its primitive, and the nodes of its arguments.
 EvaluationStep = tuple[Node, str, tuple[Node, ...]]
-#: The functions that apply each primitive to arrays.
+#: Functions that apply primitives to arrays, by the primitives' names.
 ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
 
 
@@ -231,10 +232,10 @@ def run_steps(
 
 
 class PartialEvaluation:
-    """Trees evaluated on arrays, of which only the nodes that depend on some quantities change.
+    """Trees that are evaluated repeatedly, while only the quantities ``names`` change.
 
-    ``names`` are the quantities that vary; ``values`` are arrays of the others. The nodes that do
-    not vary are evaluated once, as ``fixed_values``; ``steps`` are the other nodes.
+    ``values`` are arrays of the other quantities. Nodes that depend on no quantity in ``names`` are
+    evaluated once, as ``fixed_values``; ``steps`` are the other nodes.
     """
 
     def __init__(
@@ -255,7 +256,7 @@ class PartialEvaluation:
         self.fixed_values = dict(zip(fixed, interpret_arrays(fixed, values), strict=True))
 
     def evaluate(self, values: Mapping[str, Any]) -> list[Any]:
-        """Return the values of the trees at arrays of the varying quantities."""
+        """Return the values of the trees, given arrays of the quantities ``names``."""
         done = self.fixed_values | {reference(name): array for name, array in values.items()}
         run_steps(self.steps, done, ARRAY_ALGEBRA)
         return [done[root] for root in self.roots]

@@ -162,9 +162,9 @@ class _FunctionBody:
 def _variants(
     graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
-    """Return, for each quantity and condition, its distinct definitions and each graph's choice.
+    """Return, for each quantity and condition, its distinct definitions and each graph's index.
 
-    The choice of a graph is the index of its definition; 0 if the graph lacks the quantity.
+    The index is that of the definition which the graph uses; 0 if the graph lacks the quantity.
     """
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
@@ -186,7 +186,7 @@ def _variants(
 def _order(
     variants: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]
 ) -> list[str]:
-    """Return the quantities needed for the outputs, each after all that its definitions need."""
+    """Return the quantities needed for the outputs, each after those in its definitions."""
     needs = {
         name: [need for need in references(*nodes) if need != name]
         for name, (nodes, _) in variants.items()

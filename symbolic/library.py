@@ -36,7 +36,7 @@ _LOADED_FILES: dict[str, Path] = {}
 
 
 class _BytesLoader(SourceFileLoader):
-    """A loader that runs the bytes in ``data``, whose hash is taken; it ignores cached bytecode."""
+    """A loader that runs the bytes in ``data``, never a cached bytecode file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem, str(path))
@@ -81,7 +81,7 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def _model_paths() -> dict[str, list[Path]]:
-    """Return the files for each model name, among the shipped models and in ``DSE_PATH``."""
+    """Return the files of each model name, among the shipped models and in ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
         is_user_folder = folder.is_dir() and folder != SHIPPED_FOLDER
@@ -122,7 +122,7 @@ def _model_path(name: str, base: Path | None) -> Path:
 
 
 def user_files(spec: str, base: Path | None = None) -> list[Path]:
-    """Return the user's files that would be run if a model or union were loaded."""
+    """Return the user's files that loading a model or union would run."""
     paths = (_model_path(part.strip(), base) for part in spec.split("+"))
     return [path for path in paths if path.parent != SHIPPED_FOLDER]
 
@@ -175,7 +175,7 @@ _D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
-    """Return the equations, and the equations of energy too if they yield time and power."""
+    """Return the equations, plus those of energy if they yield time and power."""
     result = list(dict.fromkeys(equations))
     names = {eq.name for eq in result}
     if {"time", "power"} <= names:
@@ -246,9 +246,9 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
 def _add_flags(
     quantities: Mapping[str, Quantity], equations: Iterable[Equation]
 ) -> dict[str, Quantity]:
-    """Return the quantities, with the flags (meanings of values) that their equations declare.
+    """Return the quantities with the flags (meanings of values) that their equations declare.
 
-    A quantity whose equations give different meanings to a value has no flags.
+    A quantity has no flags if its equations give different meanings to one value.
     """
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
@@ -261,14 +261,13 @@ def _add_flags(
 
 
 def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
-    """Return the declarations of one kind that a model file lists under a name, as a tuple."""
     value = getattr(module, name, ())
     values = value if isinstance(value, tuple) else (value,)
     return tuple(each for each in values if isinstance(each, kind))
 
 
 def _describe_quantity(row: Quantity) -> str:
-    """Return a short description of a quantity, for errors about conflicting declarations."""
+    """Return a short description of a quantity for errors about conflicting declarations."""
     labels = f", one of {', '.join(row.labels)}" if row.labels else ""
     unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
     return f"{row.meaning or row.name}{unit}{labels}"
@@ -326,7 +325,7 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
 
 
 def available_models() -> dict[str, Path]:
-    """Return the names of the shipped models and of those in ``DSE_PATH``, with their files."""
+    """Return the files of all shipped models and of those in ``DSE_PATH``, by model name."""
     return {name: paths[0] for name, paths in _model_paths().items()}
 
 

@@ -82,7 +82,7 @@ class Model(DisplayMixin, EquationSet):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return the quantities that equations need but none yields, under default switches."""
+        """Return the quantities that equations need but none yields (under default switches)."""
         return self.needs()
 
     def graph(self, **switches: object) -> Graph:

@@ -143,7 +143,7 @@ def reference(name: str) -> Node:
 
 
 def walk(roots: Iterable[Node]) -> list[Node]:
-    """Return the roots and all nodes below them, each once, arguments before their users."""
+    """Return the roots and all nodes below them, each once; arguments come before their users."""
     first, *others = [_subtree(root) for root in roots] or [()]
     if not others:
         return list(first)
@@ -155,7 +155,7 @@ def walk(roots: Iterable[Node]) -> list[Node]:
 
 @lru_cache(maxsize=1 << 8)
 def _subtree(root: Node) -> tuple[Node, ...]:
-    """Return a root and all nodes below it, each once, arguments before their users."""
+    """Return a root and all nodes below it, each once; arguments come before their users."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -191,7 +191,6 @@ def references(*roots: Node) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 10)
 def _referenced_names(root: Node) -> tuple[str, ...]:
-    """Return the quantities named below a root."""
     return tuple(node.args[0] for node in _subtree(root) if node.op == "reference")
 
 

@@ -110,7 +110,7 @@ def interpret_all(
     algebra: Mapping[str, Callable[..., Any]] | None = None,
     number: Callable[[Any], Any] = lambda value: value,
 ) -> list[Any]:
-    """Evaluate several traced equations, each common node once; see :func:`interpret`."""
+    """Evaluate several traced equations; each common node is evaluated once (:func:`interpret`)."""
     algebra = NUMERIC if algebra is None else algebra
     roots = list(roots)
     done: dict[int, Any] = {}
@@ -230,7 +230,7 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any, *, at_zero: Any) -> Any:
-    """Return ``a / b``, and ``at_zero`` where ``b`` is zero.
+    """Return ``a / b``, or ``at_zero`` where ``b`` is zero.
 
     >>> divide(1, 4, at_zero=0), divide(1, 0, at_zero=float("inf"))
     (0.25, inf)

@@ -18,7 +18,7 @@ _CYCLES = "time * core_clock * active_sms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicalLimit:
-    """A limit: ``least`` may not exceed ``most``, both formulas in quantities.
+    """A limit: the formula ``least`` must not exceed the formula ``most``.
 
     ``name`` is the unit or level of memory; ``statement`` states the limit in words. It applies to
     models that have the quantities ``uses`` and none of ``without``. If it is exceeded, the first

@@ -67,11 +67,9 @@ COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
-#: Who can change a quantity.
 LEVERS = ("programmer", "designer")
-#: Directions in which a change of a quantity is advice: both; only up (a resource, more of which
-#: never costs time); only down (a latency or another cost); none (a size of the problem, or a
-#: condition under which a machine was measured).
+#: Directions in which advice may change a quantity. Up: a resource, of which more never costs time.
+#: Down: a latency or another cost. None: a size of the problem, or a condition of a measurement.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -140,12 +138,12 @@ _LABEL_INDEX = "PLACE_OF_"
 
 
 def label_index_name(name: str) -> str:
-    """Return the name by which formulas refer to the index of the label of a quantity."""
+    """Return the name that formulas use for the index of a quantity's label."""
     return _LABEL_INDEX + name
 
 
 def indexed_quantity(name: str) -> str:
-    """Return the quantity to whose label index a name refers; any other name is kept."""
+    """Return the quantity to whose label index a name refers; return any other name unchanged."""
     return name.removeprefix(_LABEL_INDEX)
 
 
@@ -228,9 +226,9 @@ def row(
 #: SMs, because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
-#: Declare a resource of a machine, a latency or another cost of it; a count of a workload, less of
-#: which never costs time; and a size of the problem.
+#: Declare a resource of a machine, and a latency or another cost of a machine.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+#: Declare a count of a workload (fewer never cost time), and a size of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")
 
 

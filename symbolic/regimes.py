@@ -28,11 +28,11 @@ _PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """One regime: its label, the condition under which it holds, and the main outputs within it.
+    """One regime: its label, the condition under which it holds, and the main outputs in it.
 
     ``of`` is the quantity that distinguishes the regimes. ``outputs`` maps a quantity to its SymPy
-    expression in the regime, or to a label if the quantity is a case or bound that the regime
-    decides. On a border the conditions of both regimes hold, and their expressions are equal.
+    expression in the regime; a case or bound that the regime decides is mapped to its label. On a
+    border the conditions of both regimes hold, and their expressions are equal.
     """
 
     of: str
@@ -56,7 +56,7 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
-    """Return the families whose terms are exactly the terms of ``of`` under the switches."""
+    """Return the families whose terms are, under the switches, exactly those of ``of``."""
     result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
@@ -101,7 +101,7 @@ def _regime_outputs(
 
 
 def _plain_terms(graph: Graph, family: Family) -> list[str]:
-    """Return the terms that are plain arithmetic, which are substituted rather than named."""
+    """Return the terms of a family that are plain arithmetic (these are substituted)."""
     return [
         term
         for term in family.terms.values()
@@ -118,7 +118,7 @@ def _names_to_inline(
 ) -> set[str]:
     """Return the quantities to substitute: all if ``expand``, else those that need ``quantity``.
 
-    Without ``expand``, ``terms`` are added, and ``excluded`` are left out.
+    If ``expand`` is False, ``terms`` are also substituted, and ``excluded`` are not.
     """
     every = set(graph.definitions)
     if expand:
@@ -237,7 +237,6 @@ def _shared_family(graph: Graph, a: str, b: str) -> Family:
 
 
 def _sign_assumption(expression: Any) -> dict[str, bool]:
-    """Return the known sign of an expression as a SymPy assumption."""
     if expression.is_extended_positive:
         return {"positive": True}
     return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}
@@ -248,7 +247,7 @@ def _branches(
 ) -> list[tuple[Any, Any]]:
     """Return the branches of a tree: expressions, each with the condition under which it holds.
 
-    The unknown, the quantity ``name``, occurs in no ``Min``, ``Max`` or ``Piecewise`` of them.
+    In these expressions, no ``Min``, ``Max`` or ``Piecewise`` contains the unknown ``name``.
     """
     done: dict[int, list[tuple[Any, Any]]] = {}
     for node in walk((root,)):
@@ -278,7 +277,7 @@ def _too_many_branches(name: str) -> DseError:
 
 
 def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
-    """Return the possible results of a primitive, each with the condition under which it holds."""
+    """Return the possible results of a primitive, each with the condition for it."""
     if op in ("minimum", "maximum"):
         a, b = values
         low = sympy.Le(a, b), sympy.Le(b, a)
@@ -298,7 +297,8 @@ def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
 def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
     """Return the zeros of a difference that can be real and finite.
 
-    ``Piecewise``, ``Min`` and ``Max`` without the unknown are replaced by symbols while solving.
+    While solving, each ``Piecewise``, ``Min`` and ``Max`` without the unknown is replaced by a
+    symbol.
     """
     decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
     closed = {part: sympy.Dummy(**_sign_assumption(part)) for part in decided}
@@ -320,7 +320,7 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
 
 
 def _settle_comparisons(condition: Any) -> Any:
-    """Replace each comparison that follows from the signs of the symbols by true or false."""
+    """Replace each comparison by true or false if the signs of the symbols decide it."""
     settled = {}
     for relation in condition.atoms(sympy.core.relational.Relational):
         if not relation.has(sympy.Piecewise, *_INFINITE):

@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: Maximum number of equations that an error names for a missing quantity; it counts the others.
+#: Maximum number of equations that an error for a missing quantity names; it counts the others.
 _MAX_NAMED = 4
 
 
@@ -36,7 +36,7 @@ class _Resolver:
             self.variants.setdefault(eq.name, []).append(eq)
 
     def fork(self) -> _Resolver:
-        """Return a copy to which definitions can be added without changing this resolver."""
+        """Return a copy; definitions that are added to the copy do not change this resolver."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
         return other
@@ -49,16 +49,16 @@ class _Resolver:
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation that chooses by ``condition`` between two labels of a switch.
+        """Return an equation that chooses between two labels of a switch.
 
-        They are the last label, if the condition holds, and the label before it.
+        If ``condition`` holds, the last label applies, else the label before it.
         """
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        given = {  # where they are not given, the other equation is used: insert any number
+        given = {  # where these are not given, the other equation is used: any number will do
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
@@ -89,7 +89,7 @@ class _Resolver:
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """Return the definition by an equation or a default, ignoring values that the user gave."""
+        """Return the definition by an equation or a default, even if the user gave a value."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"
@@ -130,7 +130,7 @@ class _Resolver:
         return Definition(name=name, kind="formula", node=formula, needs=references(formula))
 
     def define(self, root: str) -> None:
-        """Add the definition of a quantity, after the definitions of all quantities it needs."""
+        """Add the definition of a quantity, after those of all quantities that it needs."""
         path: list[str] = []
         stack: list[tuple[str, Definition | None]] = [(root, None)]
         while stack:
@@ -157,12 +157,12 @@ class _Resolver:
             stack.extend((need, None) for need in reversed(definition.needs))
 
     def cite(self, name: str) -> str:
-        """Return the name of a quantity with the source of its equation, for messages."""
+        """Return the name of a quantity together with the source of its equation, for messages."""
         eq = self.equation(name)
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
     def raise_missing(self) -> None:
-        """Raise one error that names every missing quantity and the equations that need it."""
+        """Raise one error that names every missing quantity, and the equations that need it."""
         if not self.missing:
             return
         lines = []
@@ -197,7 +197,7 @@ def _switch_condition(
 ) -> bool | Node:
     """Return True if all quantities that settle a switch are given, else False.
 
-    If they are given for some labels of a categorical axis only, return the condition as a node.
+    If they are given only for some labels of a categorical axis, return the condition as a node.
     """
 
     def value_indicator(node: Node, name: str) -> Node:
@@ -275,7 +275,7 @@ def resolve(
         try:
             for name in references(node):
                 attempt.define(name)
-        except GraphError:  # quantities of the rule cannot be defined: it does not apply
+        except GraphError:  # a rule with undefined quantities does not apply
             continue
         if not attempt.missing:
             resolver.definitions.update(attempt.definitions)

@@ -105,7 +105,7 @@ def _expand_laws(
 ) -> Node:
     """Return a formula in which quantities that depend on a law are replaced by their equations.
 
-    After that, the only such quantities in the formula are those whose values are laws.
+    What remains of these quantities in the formula are the laws themselves.
     """
     expanded: dict[str, Node | None] = {}  # None: depends on no law, or is being expanded
 
@@ -139,7 +139,7 @@ def check_labels(graph: Graph) -> None:
 
 
 def refuse_laws(graph: Graph) -> None:
-    """Raise an error if an output or condition depends on a law without taking a statistic."""
+    """Raise an error if an output or condition uses a law itself instead of a statistic of it."""
     if not any(graph.model.quantity(name).is_law for name in graph.definitions):
         return
     wanted = [(name, reference(name)) for name in graph.outputs]
@@ -154,14 +154,14 @@ def refuse_laws(graph: Graph) -> None:
             )
 
 
-#: Number of bootstrap samples, and half width of an interval in their standard deviations.
+#: Number of bootstrap samples; and half the width of an interval, in standard deviations of these.
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
 def _statistic_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return a function that computes the statistic from the law and the other ``needs``."""
+    """Return a function that computes a statistic from a law and the other ``needs``."""
 
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(
@@ -172,7 +172,6 @@ def _statistic_function(
 
 
 def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
-    """Return the value of the formula at each value of a law."""
     values = np.asarray(law.values, dtype=np.float64)
     constants = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
     result = interpret_arrays([formula], {needs[0]: values, **constants})[0]
@@ -182,13 +181,13 @@ def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Seq
 def _error_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return a function that computes half the width of the 95 % interval of a statistic of a law.
+    """Return a function for half the width of the 95 % interval of a statistic of a law.
 
     It is 0 for an exact law. For a law from simulation, the interval of a probability is that of
     Clopper and Pearson, and the interval of a quantile lies between order statistics. For other
-    statistics it is 2.4 bootstrap standard deviations (Efron 1979), increased by the effect of 3.7
-    draws beyond the largest gap between values. It is infinite if too few launches were simulated
-    to bound the quantile of a tail.
+    statistics it is 2.4 bootstrap standard deviations (Efron 1979), plus the effect of 3.7 draws
+    beyond the largest gap between values. It is infinite if too few launches were simulated to
+    bound the quantile of a tail.
     """
 
     def half_width(law: Any, *others: float) -> float:

@@ -28,8 +28,8 @@ from symbolic.node import Node, constant, reference, substitute, walk
 from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
 from symbolic.quantity import Domain, Quantity
 
-#: Names of axes in statistics: random draws, repeated runs, and ``design``, which stands for all
-#: other axes except those of enclosing statistics.
+#: Names of axes in statistics: random draws; repeated runs; and ``design``, which means all other
+#: axes except those of enclosing statistics.
 DRAW, RUN, DESIGN = "draw", "run", "design"
 
 
@@ -63,7 +63,7 @@ class Statistic:
 
 
 class StatisticName(str):
-    """The name of a statistic in formulas, with the statistic as an attribute."""
+    """The name of a statistic in formulas; the statistic is its attribute."""
 
     __slots__ = ("statistic",)
 
@@ -94,13 +94,13 @@ def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
 
 
 def resolve_direction(root: Node, low: bool) -> Node:
-    """Replace ``worst``, ``best`` and ``cvar`` in a formula that should be small (or large).
+    """Replace ``worst``, ``best`` and ``cvar`` by statistics of a known direction.
 
     If the formula should be small (``low``), ``worst`` becomes ``worst_high``; else ``worst_low``.
     """
 
     def settle(about: Statistic) -> Statistic:
-        if about.kind == "chance":  # its comparison has resolved the direction
+        if about.kind == "chance":  # the comparison in its condition has resolved the direction
             return about
         known = with_argument(about, resolve_direction(about.argument, low))
         directed = STATISTICS[about.kind].direction_names
@@ -119,7 +119,7 @@ def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Nod
 
 
 def undirected_statistics(root: Node) -> list[StatisticName]:
-    """Return the statistics in a formula, nested ones included, whose direction is unresolved."""
+    """Return all statistics of unresolved direction in a formula, even nested ones."""
     result = []
     for name in statistics_of([root]):
         result += [name] if STATISTICS[name.statistic.kind].direction_names else []
@@ -140,7 +140,7 @@ def check_direction(name: StatisticName) -> None:
 
 
 def with_argument(statistic: Statistic, argument: Node) -> Statistic:
-    """Return the statistic with another argument, which differs only in the statistics inside.
+    """Return a statistic with a new argument that differs only in the statistics inside.
 
     The text of the argument is changed accordingly.
     """
@@ -154,7 +154,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """Return a formula in which ``design`` leaves out ``axes``, those of an enclosing statistic."""
+    """Return a formula in which ``design`` excludes the ``axes`` of an enclosing statistic."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))
@@ -167,7 +167,7 @@ def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawValues:
-    """The values of a formula at the values of a law, with their probabilities.
+    """The values of a formula under a probability law, with their probabilities.
 
     ``chances`` are the probabilities of the values, ``cumulative`` their running sums; ``level`` is
     the level of a quantile or tail.
@@ -195,9 +195,9 @@ class LawValues:
         return min(math.fsum(self.chances[self.values]), 1.0)
 
     def tail(self, sign: float, mean: bool = True) -> float:
-        """Return the mean of the tail beyond the quantile; if ``mean`` is False, the quantile.
+        """Return the mean of the tail beyond the quantile, or the quantile itself if not ``mean``.
 
-        The tail is above the quantile for ``sign`` 1, below it for -1.
+        The tail is above the quantile if ``sign`` is 1, below it if -1.
         """
         values, chances, below = sign * self.values, self.chances, self.cumulative
         if np.any(np.diff(values) < 0):
@@ -214,7 +214,7 @@ class LawValues:
 
 
 def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> float:
-    """Return a statistic of values with the given cumulative probabilities."""
+    """Return a statistic of values whose cumulative probabilities are given."""
     if np.isnan(values).any():
         return math.nan
     cell = STATISTICS[statistic.kind].law
@@ -228,13 +228,13 @@ def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> floa
 
 #: Sums of at least _LONG terms are computed as _PARTS partial sums.
 _LONG, _PARTS = 32, 8
-#: A sum of weights reaches a level if it is smaller by at most this.
+#: A sum of weights that is below a level by at most this counts as equal to the level.
 _WEIGHT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeValues:
-    """The values of a statistic as nodes, and methods that return the statistic as a formula.
+    """The values of which to compute a statistic, as nodes; methods return it as a formula.
 
     ``weights`` sum to 1; None means equal weights. ``never_nan`` says that no value can be NaN. A
     formula is NaN if the statistic has no value.
@@ -264,7 +264,7 @@ class NodeValues:
         return self._nan_if_any(_extreme(self.values, high))
 
     def best(self, high: bool) -> Node:
-        """Return the largest (``high``) or smallest of the values that are not NaN."""
+        """Return the largest (if ``high``) or smallest of the values that are not NaN."""
         if self.never_nan:
             return _extreme(self.values, high)
         holds = self._not_nan()
@@ -279,7 +279,7 @@ class NodeValues:
         return self._nan_if_any(self._tail(1.0, mean=False))
 
     def tail(self, sign: float) -> Node:
-        """Return the mean beyond the quantile: above for ``sign`` 1, below for -1."""
+        """Return the mean of the values above (``sign`` 1) or below (-1) the quantile."""
         return self._nan_if_any(self._tail(sign, mean=True))
 
     def _not_nan(self) -> list[Node]:
@@ -327,7 +327,7 @@ def _extreme(values: Sequence[Node], high: bool) -> Node:
 
 
 def _ordered_sum(terms: Sequence[Node]) -> Node:
-    """Return the sum of some terms, added in the same order as in the compiled loops."""
+    """Return the sum of some terms, added in the order in which compiled loops add them."""
 
     def inorder(first: Node, rest: Sequence[Node]) -> Node:
         return reduce(lambda a, b: a + b, rest, first)
@@ -387,10 +387,10 @@ class StatisticRow:
 
     If ``has_level``, the statistic takes a level between 0 and 1 after the formula; if
     ``includes_ends``, the level may be 0 or 1. ``direction_names`` are the two statistics that
-    replace it if its formula should be small, and if it should be large; ``undirected_text`` names
-    it in the error for an unknown direction. ``law`` computes it from a law; None if it is not
-    available for laws. ``formula`` returns it as a formula of a few values, which is used for
-    bounds over boxes; if None, its values are computed before the search for bounds.
+    replace it: the first if its formula should be small, the second if large. ``undirected_text``
+    describes it in the error for an unknown direction. ``law`` computes it from a law; None if it
+    is not available for laws. ``formula`` returns it as a formula of a few values, which is used
+    for bounds over boxes; if None, its values are computed before the search for bounds.
     """
 
     meaning: str

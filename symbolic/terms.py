@@ -24,11 +24,11 @@ MAX_DIGITS = 1_000
 
 
 class ExpressionUnitError(ExpressionError, UnitError):
-    """A unit in a formula that is unknown, ambiguous, or does not fit."""
+    """Error for a unit in a formula that is unknown, is ambiguous, or does not fit."""
 
 
 class ExpressionNameError(ExpressionError, UnknownNameError):
-    """An unknown name in a formula."""
+    """Error for an unknown name in a formula."""
 
 
 _NUMBER = r"(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?"
@@ -84,7 +84,7 @@ def quote(text: str) -> str:
 
 
 def unit_suffix(text: str) -> str:
-    """Return the text after a leading number: 'GB/s' for '-120 GB/s'; "" without a number."""
+    """Return the text after a leading number: 'GB/s' for '-120 GB/s'; "" if there is no number."""
     match = re.match(rf"\s*[-+]?\s*{_NUMBER}", text, re.ASCII)
     return text[match.end() :].strip() if match else ""
 
@@ -203,7 +203,7 @@ class Term:
 
     @property
     def is_literal(self) -> bool:
-        """True if the term is a number, and not a node."""
+        """True if the term is a number and not a node."""
         return not isinstance(self.value, Node)
 
     @property
@@ -238,7 +238,7 @@ def _label_clause(label: str | Quantity) -> str:
 
 
 def _label_numbers(row: Quantity) -> dict[str, list[int]]:
-    """Return the labels of a quantity, each with the numbers for which it stands."""
+    """Return the labels of a quantity, each with the numbers that it stands for."""
     result: dict[str, list[int]] = {}
     for number, label in row.flags or enumerate(row.axis_labels):
         result.setdefault(label, []).append(number)
@@ -349,7 +349,7 @@ def _fail_dimensions(formula: FormulaText, left: Term, right: Term) -> NoReturn:
 def _product_dimension(
     left: Dimension | None, right: Dimension | None, sign: int
 ) -> Dimension | None:
-    """Return the dimension of a product (``sign`` 1) or quotient (-1); None if it may be any.
+    """Return the dimension of a product (or quotient: ``sign`` -1); None if it may be any.
 
     A factor without a unit does not change the dimension of the other, but the product of a count
     and such a factor may have any dimension.
@@ -387,7 +387,7 @@ def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimens
 def fold_literals(
     formula: FormulaText, function: Callable[..., Any], terms: tuple[Term, ...], position: int
 ) -> int | Fraction:
-    """Return the exact value of a function of literals; raise an error if it is not finite."""
+    """Return the exact value of a function of literals; raise an error if it is infinite or NaN."""
     try:
         value = function(*(term.value for term in terms))
         rough = float(value)
@@ -405,7 +405,7 @@ def fold_literals(
 
 
 def _exact_power(base: Any, exponent: Any) -> Any:
-    """Return a power; for literals with a whole exponent it is exact."""
+    """Return a power, which is exact for literals if the exponent is whole."""
     if isinstance(exponent, Fraction):
         exponent = float(exponent)
         exponent = int(exponent) if exponent.is_integer() else exponent
@@ -414,7 +414,7 @@ def _exact_power(base: Any, exponent: Any) -> Any:
     return ops.power(base, exponent)
 
 
-#: The syntax of each primitive, by its names in formulas.
+#: The syntax of each primitive, by each of its names in formulas.
 _SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
 #: Minimum and maximum number of arguments of each function.
 FUNCTIONS: dict[str, tuple[int, float]] = {

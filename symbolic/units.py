@@ -233,7 +233,7 @@ def spellings(name: str) -> tuple[str, ...]:
 
 
 def nearest_unit_hint(name: str) -> str:
-    """Return "; did you mean 'GHz'?" for the nearest unit name, or nothing if none is near."""
+    """Return "; did you mean 'GHz'?" for the nearest unit name, or "" if none is near."""
     if name.casefold() in ("kb", "kbs", "kbytes"):
         return "; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?"
     folded = {known.casefold(): known for known in sorted(_NAMES)}
@@ -279,7 +279,7 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
 
 
 def mismatch_message(text: str, actual: Dimension, expected: Dimension, unit: str = "") -> str:
-    """Return the message that a value has the wrong dimension; it suggests a unit that fits.
+    """Return the message that a value has the wrong dimension, with a unit that fits.
 
     >>> mismatch_message("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
     "'120 GB' is an amount of data [B], expected a bandwidth [B/s]; give a unit such as 'GB/s'"

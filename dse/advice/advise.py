@@ -41,7 +41,7 @@ from symbolic.quantities import Domain
 from symbolic.quantity import LEVERS
 from symbolic.statistics import DRAW, statistics_of
 
-#: Machine and workload.
+#: Names of the machine and the workload.
 Entries: TypeAlias = dict[str, str | None]
 
 
@@ -84,19 +84,19 @@ def build_advice(
 
     guide = possible[0]
     for each in possible if len(possible) > 1 else ():
-        with suppress(GraphError):  # inputs of a goal that was not asked for may be missing
+        with suppress(GraphError):  # inputs of a goal that the user did not ask for may be missing
             build(parts.values, [each.goal, each.state, each.limits])
             guide = each
             break
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
     remedies = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
     for name in (*guide.suggests, *guide.remedies, *remedies):
-        with suppress(DseError):  # inputs of suggestions may be missing
+        with suppress(DseError):  # inputs of a suggestion may be missing
             build(parts.values, [name])
             outputs.append(name)
     grid = build(parts.values, outputs)
     check_grid(grid)
-    pins = {}  # inputs that by default follow others
+    pins = {}  # inputs that follow others by default
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
     moved = [name for label in labels for names in guide.moves(label) for name in names]
     if guide.same_work:  # all inputs behind the goal may help
@@ -158,7 +158,7 @@ def build_advice(
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
-    """Return the guides to a goal, or all: first to outputs of a study, then to the time."""
+    """Return the guide to a goal; without a goal, all, those to outputs of the study first."""
     known = guides(model)
     if not known:
         raise DseError(
@@ -178,16 +178,16 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
 
 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
-    """True if a condition has no statistics along axes of the study."""
+    """True if a condition has no statistics along axes of the study: one point decides it."""
     statistics = statistics_of([parse_condition(text, model.quantities)])
-    # without random inputs, a statistic along draws is that of a quantity that is itself a law
+    # without random inputs, a statistic along draws is a statistic of a law
     return not statistics or (
         study.random_inputs is None and all(s.statistic.axes == (DRAW,) for s in statistics)
     )
 
 
 def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, dict[str, Any]]:
-    """Return a configuration of a study as entries and values of one point."""
+    """Return, for one configuration of a study, its machine and workload, and its values."""
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
     indices |= axis_indices(grid, point, prefix="")
@@ -213,22 +213,22 @@ def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, d
 PLACE = "place of the move"
 #: A gain that differs from 1 by at most this counts as no gain.
 _NO_GAIN = 1e-12
-#: Relative distance beyond a border at which the state after it is read.
+#: Relative distance beyond a border at which the state after the border is evaluated.
 _BEYOND_STEP = 1e-9
 #: A place before the end of a path is reported if it is better by more than this share.
 _MIN_IMPROVEMENT = 1e-9
-#: Number of refinements near such a place, and of the parts into which each divides.
+#: Number of refinements near such a place, and number of parts into which each divides its range.
 ROUNDS, PARTS = 8, 64
-#: A gain that still grows by this factor over the last steps of an endless path has no limit.
+#: A gain has no limit if it grows by this factor over this number of last steps of an endless path.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
 #: A border within this relative distance of the start is at the start.
 _SAME_TOLERANCE = 1e-11
-#: Relative to the start: smaller than any step of the search, so that a narrower border is a jump.
+#: A border narrower than this (relative to the start) is a jump: no step of the search is smaller.
 _JUMP_WIDTH = 2.0**-65
 
 
 def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
-    """Yield the moves of one input up and down, or of several upwards by a common factor."""
+    """Yield the moves of one input up and down, or of several inputs up by a common factor."""
     site = site.with_free_inputs(names)
     lines = _MovePath(site, names, raising=True).stop_lines()
     for raising in (True, False) if len(names) == 1 else (True,):
@@ -238,10 +238,10 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
 
 
 class _MovePath:
-    """Path of a move: places are values of the input, or the common factor of several inputs.
+    """Path of a move; its places are values of the input, or a common factor of several inputs.
 
-    ``axis`` names the leaf whose value is the place, ``domain`` is the domain of places. With
-    ``state_from_terms`` the smallest term gives the state; a whole number may be on a border.
+    ``axis`` names the leaf whose value is the place, ``domain`` is the domain of places. If
+    ``state_from_terms``, the smallest term gives the state. A whole number may lie on a border.
     """
 
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
@@ -251,14 +251,14 @@ class _MovePath:
         self.axis = names[0] if single else PLACE
         self.domain = site.row(names[0]).domain if single else Domain(low=0)
         self.start = here[names[0]] if single else 1.0
-        self.factors = {} if single else here  # inputs at factor 1; empty for one input
+        self.factors = {} if single else here  # inputs at the start, if several move; else empty
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
         return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
 
     def value(self, place: float) -> float:
-        """Return the value of the first quantity at a place."""
+        """Return the value of the first moved quantity at a place."""
         if math.isnan(place):
             return math.nan  # the same object, so that equal moves are equal
         return self.factors[self.names[0]] * place if self.factors else place
@@ -267,7 +267,7 @@ class _MovePath:
         return float(self.gains(np.array([place]))[0])
 
     def gains(self, places: Floats) -> Floats:
-        """Return the factors by which the goal improves at several places."""
+        """Return, for several places, the factor by which the goal improves."""
         return self.site.gains(self.inputs_at(places))
 
     def is_allowed(self, places: Floats) -> NDArray[np.bool_]:
@@ -280,19 +280,19 @@ class _MovePath:
         return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """Return a tree in which the moved inputs are expressed by the place of the move."""
+        """Return a tree in which each of several moved inputs is its start × the common factor."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Return the lines on which to search for a place past a border or not allowed."""
+        """Return the lines on which to search for the first place past a border or not allowed."""
         changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None if it is not useful."""
+        """Return the move to the first border or the end of the path; None if it is useless."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -313,7 +313,11 @@ class _MovePath:
         return self._make_move(until, next_place=beyond, always=keep)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
-        """Return the move to the end of the domain (if it is closed) if no border follows."""
+        """Return the move along a path without borders: to its best place, or to its end.
+
+        The path ends at the end of a closed domain, or else where the goal no longer changes; if
+        that is nowhere, ``until`` is NaN.
+        """
         domain, goal = self.domain, self.site.guide.goal
         ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
         end, closed = ends[self.raising]
@@ -328,7 +332,7 @@ class _MovePath:
         closed = closed and math.isfinite(end)
         ends_before = at < len(xs) - 1 or not closed
         if ends_before and self._is_near(float(xs[at]), at, len(xs)) and (gains[at:] == gain).all():
-            plateau = self._refine_best(xs, at, gain)  # reached, not only approached
+            plateau = self._refine_best(xs, at, gain)  # the limit is attained
             return self._make_move(plateau, limit=f"where {goal} changes no more")
         if closed:
             return self._make_move(end, limit=f"the end of its domain {domain}")
@@ -343,7 +347,7 @@ class _MovePath:
         return abs(math.log2(place / self.start)) < OCTAVES / 2
 
     def _best_before(self, end: float, xs: Floats) -> float | None:
-        """Return the best place before ``end``; None unless it is better than ``end``."""
+        """Return the best place before ``end``, or None if no place is better than ``end``."""
         inner = xs[(xs - end) * (1 if self.raising else -1) < 0]
         if not inner.size:
             return None
@@ -354,7 +358,7 @@ class _MovePath:
         return self._refine_best(np.append(inner, end), at)
 
     def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
-        """Return the best place next to ``xs[index]``, or the first that gains ``enough``."""
+        """Return the best place near ``xs[index]``, or the first one that gains ``enough``."""
         ends = (
             self.start if index == 0 else float(xs[index - 1]),
             float(xs[min(index + 1, len(xs) - 1)]),
@@ -370,7 +374,7 @@ class _MovePath:
         return best
 
     def _place_past_border(self, low: float, high: float) -> float:
-        """Return a place past a border, where the states are distinguishable."""
+        """Return a place past a border, at which the state differs from that before it."""
         step = _BEYOND_STEP * abs(low) * (1 if self.raising else -1)
         place = max(low + step, high) if self.raising else min(low + step, high)
         inside = self.domain.contains(place) and bool(self.is_allowed(np.array([place]))[0])

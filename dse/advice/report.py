@@ -10,7 +10,7 @@ from symbolic.answer import Answer, DisplayMixin, Report, Table, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
-#: Explanation of a gain that the equations of neither case give.
+#: Explanation of a gain that arises only from the jump between the equations of two cases.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
 
 
@@ -134,7 +134,7 @@ class Suggestion(DisplayMixin):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Advice(Report):
-    """The bound or case of a configuration, and the moves out of it, most helpful first.
+    """The bound or case of a configuration, and the moves that leave it, most helpful first.
 
     Attributes
     ----------

@@ -40,9 +40,9 @@ Floats = NDArray[np.float64]
 #: The values of each input that moves.
 Inputs: TypeAlias = Mapping[str, Floats]
 
-#: Terms whose relative difference is below this are a tie.
+#: Terms whose relative difference is below this count as equal.
 TIE_TOLERANCE = 1e-12
-#: Terms that move together differ by at most this share.
+#: A further term binds only if it passes the binding terms by more than this share.
 ROUNDING = 2.0**-50
 
 
@@ -51,8 +51,8 @@ class Site:
     """A grid of one point, with its guide.
 
     ``pins`` are inputs whose value follows others until ``rebuild`` fixes them. ``guide.limits`` is
-    the minimum (if ``largest``: maximum) of ``terms``, which have labels; ``binding`` are the terms
-    that attain it. ``flag`` is the state, from an equation if ``has_state``; if
+    the minimum (maximum if ``largest``) of ``terms``, each of which has a label; ``binding`` are
+    the terms equal to it. ``flag`` is the state, from an equation if ``has_state``; if
     ``state_from_terms``, the terms alone determine it. Counts of the workload hold only for the
     present values of ``counted_for``.
     """
@@ -72,7 +72,7 @@ class Site:
     _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
-        """Return the site with inputs fixed at their values, so that they can move."""
+        """Return the site with inputs that follow others fixed at their values, to be moved."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
         return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
@@ -89,14 +89,14 @@ class Site:
         return np.broadcast_to(result, next(iter(inputs.values())).shape)
 
     def _evaluate_nodes(self, roots: Iterable[Node], inputs: Inputs) -> list[Any]:
-        """Evaluate trees over the leaves; compute parts that do not depend on moved inputs once."""
+        """Evaluate trees over the leaves; parts without moved inputs are computed once."""
         key = (*roots, *inputs)
         if key not in self._cache:
             self._cache[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
         return self._cache[key].evaluate(inputs)
 
     def leaves(self) -> dict[str, NDArray[Any]]:
-        """Return the inputs at their values."""
+        """Return the leaves of the grid with their values."""
         return {name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()}
 
     def allowed_condition(self) -> Node:
@@ -108,7 +108,7 @@ class Site:
         return constant(both(*rules, finite, *inside))
 
     def guide_conditions(self) -> dict[str, Node]:
-        """Return the conditions of the guide that are known and hold here, over the leaves."""
+        """Return the conditions of the guide, over the leaves, that are known and hold here."""
         graph = self.grid.graph
         result: dict[str, Node] = {}
         if self.guide.same_work and graph.ancestors([self.guide.goal]).issuperset(LAUNCH):
@@ -128,13 +128,13 @@ class Site:
         return result
 
     def formulas(self) -> dict[str, tuple[Node, Domain]]:
-        """Return each formula over the leaves, with its domain."""
+        """Return each formula in terms of the leaves, with its domain."""
         graph = self.grid.graph
         names = (name for name, d in graph.definitions.items() if d.kind == "formula")
         return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
     def change_condition(self, state_from_terms: bool) -> Node:
-        """Return the condition under which the state changes or a term binds that does not here."""
+        """Return the condition under which the state changes or a further term binds."""
         graph = self.grid.graph
         result: list[Any] = []
         if self.has_state and not state_from_terms:
@@ -153,13 +153,13 @@ class Site:
         return float(self.evaluate([name])[0][0])
 
     def label(self, flag: float) -> str:
-        """Return the meaning of a value of the state."""
+        """Return the meaning of a value of the state, given as ``flag``."""
         if not self.has_state:
             return tuple(self.terms.values())[int(flag)]
         return self.grid.flag_meanings(self.guide.state)[int(flag)]
 
     def term_values(self) -> dict[str, float]:
-        """Return the value of each label: the smallest (or largest) of its terms."""
+        """Return, for each label, the smallest (or largest) value of its terms."""
         values: dict[str, float] = {}
         first = max if self.largest else min
         for name, label in self.terms.items():
@@ -168,11 +168,11 @@ class Site:
         return values
 
     def goal_values(self) -> dict[str, float]:
-        """Return the goal and the quantities that the guide shows."""
+        """Return the values of the goal and of the quantities that the guide shows."""
         return {name: self.value(name) for name in (self.guide.goal, *self.guide.show)}
 
     def suggestions(self) -> Iterator[Suggestion]:
-        """Yield the suggestions of equations that the model has."""
+        """Yield what equations of the model suggest for the inputs."""
         definitions = self.grid.graph.definitions
         for name, of in self.guide.suggests.items():
             equation = definitions[name].equation if name in definitions else None
@@ -226,7 +226,7 @@ class Site:
         return float(self.gains(inputs)[0])
 
     def gains(self, inputs: Inputs) -> Floats:
-        """Return the factors by which the goal improves at several places."""
+        """Return, for several places, the factor by which the goal improves."""
         here = self.leaves()
         places = {name: np.append(values, here[name]) for name, values in inputs.items()}
         goal = self.evaluate([self.guide.goal], places)[0]
@@ -240,7 +240,7 @@ class Site:
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
     def is_artefact(self, inputs: Inputs) -> bool:
-        """True if moving to a place gains, but the equations of neither case alone give a gain."""
+        """True if a move gains, but would not gain by the equations of either case alone."""
         graph, guide = self.grid.graph, self.guide
         if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
             return False
@@ -261,12 +261,12 @@ class Site:
         return True
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes of the guide that belong to the present values of switches."""
+        """Return the notes of the guide that apply to the present labels of the switches."""
         switches = [f"{name}={label}" for name, label in self.grid.graph.switches.items()]
         return tuple(f"{s}: {self.guide.notes[s]}" for s in switches if s in self.guide.notes)
 
     def candidates(self) -> Iterator[tuple[str, ...]]:
-        """Yield the inputs to move, jointly if the guide moves them jointly."""
+        """Yield the inputs to move; several together if the guide moves them jointly."""
         graph, seen = self.grid.graph, set()
         moving = graph.ancestors([self.guide.goal])
         for names in self.guide.moves(self.label(self.flag)):
@@ -292,21 +292,21 @@ class Site:
         return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
 
     def is_wrong_way(self, names: Iterable[str], *, raising: bool) -> bool:
-        """True if a move takes resources away, or increases a latency or a count."""
+        """True if a move reduces a resource, or increases a latency or a count."""
         known = move_directions(self.grid.graph, self.guide.goal)
         return any(known.get(name) == ("down" if raising else "up") for name in names)
 
     def lever(self, names: Iterable[str]) -> str:
-        """Return who can make a move: the designer if one of the quantities is the designer's."""
+        """Return who can make a move: the designer if a moved quantity is one of the designer's."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:
-        """Return the row of a quantity."""
+        """Return the row of a quantity in the model's table."""
         return self.grid.model.quantity(name)
 
 
 def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
-    """Return the names of the smallest (or largest) values; several at a tie."""
+    """Return the names of the smallest (or largest) values; on a tie, several."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
     limit = least + TIE_TOLERANCE * abs(least)

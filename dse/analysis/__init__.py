@@ -128,7 +128,7 @@ def analyze(
 def _all_answers(
     subject: Subject, machines: Sequence[str], interval: float
 ) -> list[AnswerOfVariant]:
-    """Return the answers on all machines; a machine without an answer does not stop the others."""
+    """Return the answers on all machines; if one machine fails, the others are still answered."""
     answers: list[AnswerOfVariant] = []
     errors: list[DseError] = []
     for name in machines:
@@ -145,14 +145,12 @@ def _all_answers(
 
 
 def _sizes(sizes: Any) -> tuple[int | str, ...]:
-    """Return block or grid sizes as a tuple; a single number is the size in x."""
     if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
         return (sizes,)
     return tuple(sizes)
 
 
 def _blocks(block: Any) -> list[tuple[int | str, ...]]:
-    """Return the argument ``block`` as a list of blocks."""
     if isinstance(block, list):
         return [_sizes(each) for each in block]
     sizes = _sizes(block)

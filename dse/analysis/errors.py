@@ -19,24 +19,23 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: File with the quantiles of errors.
 FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
-#: Number of measured kernels of a class from which on a machine's own rows predict further kernels.
+#: A machine's own rows of a class are used if they come from at least this many kernels.
 MIN_KERNELS = 5
-#: Class of a kernel by the limit with the largest share of its time; any other limit: ``compute``.
 OTHERS = "others"  # joins classes other than dram that have too few machines
+#: Class of a kernel, by the limit with the largest share of its time; other limits: ``compute``.
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
-#: Number of points at which the law of the fastest time is integrated, and its range in spreads.
+#: Number of points at which the law of the fastest time is integrated; and its range, in spreads.
 _POINTS, _REACH = 2001, 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorClass:
-    """Quantiles of log(measured / predicted) of kernels of one class.
+    """Quantiles of log(measured / predicted) for kernels of one class.
 
     ``limit`` is the class of the kernels (empty: all kernels). ``machine`` is the machine of all
-    rows. If it is empty, the quantiles are for a machine without rows: they are widened, because
-    ``machines`` are few observations of how machines differ.
+    rows. If it is empty, the quantiles are for a machine without rows. They are widened, because
+    the number of ``machines`` is small.
     """
 
     model: str
@@ -50,7 +49,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInterval:
-    """Factors between which measured times over predicted ones lie with a probability.
+    """Interval of measured / predicted time, with the probability ``level``.
 
     ``of`` names the class from whose ``rows`` on ``machines`` the interval comes. ``is_known`` is
     True if kernels of this class were measured on the machine itself.
@@ -96,12 +95,12 @@ def read_classes() -> tuple[ErrorClass, ...]:
 def learnt_interval(
     model: str, machine: str, limits: Mapping[str, float], level: float
 ) -> ErrorInterval:
-    """Return the interval of measured over predicted time of a class of kernels on a machine.
+    """Return the interval of measured / predicted time for a kernel on a machine.
 
-    The class is that of the kernel's largest limit, on this machine. If fewer than ``MIN_KERNELS``
-    of its kernels were measured there, the class for a machine without rows is used; if there is
-    none, all kernels of the model; without measured rows of the model, the widest interval of all
-    models.
+    Its quantiles come from the first class that was measured enough: kernels with the same largest
+    limit on this machine (at least ``MIN_KERNELS``); kernels with this limit on other machines;
+    kernels not limited by dram (if this one is not); all kernels of the model. Without measured
+    rows of the model, it is the widest interval of all models.
     """
     probabilities, _, classes = _file()
     limit, tail = limit_class(limits), (1 - level) / 2
@@ -140,11 +139,11 @@ def learnt_interval(
 
 
 def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, float]:
-    """Return the ends of an interval that also covers unknown inputs.
+    """Return the ends of an interval, widened to cover unknown inputs.
 
     ``ratios`` are draws of time over predicted time while these inputs vary. They are independent
-    of the model's error, so their distances from the middle (in logarithms) are joined as the root
-    of the sum of squares.
+    of the model's error. So the distances of both from the middle (in logarithms) are joined as the
+    root of the sum of squares.
     """
     if not ratios.size:
         return interval.low, interval.high
@@ -159,18 +158,17 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
 # --- learning
 #: Probabilities of the quantiles in the file.
 PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995)
-#: Number of machines from which on a class has quantiles for a machine without rows; with fewer, a
-#: wider class is used.
+#: A class has quantiles for a machine without rows if it has at least this many machines; with
+#: fewer, a wider class is used.
 MIN_MACHINES = 2
-#: Numbers of rows in a class from which on a machine has its own quantiles, and from which on it
-#: counts as an observation of how machines differ.
-MIN_ROWS, FEW_ROWS = 30, 10
-#: Student's factor of fewer observations than this is too large to be useful: for two it is 100.
+MIN_ROWS = 30  # a machine with fewer rows in a class has no quantiles of its own
+FEW_ROWS = 10  # a machine with fewer rows in a class is left out of it
+#: Student's factor is that of at least this many observations; for two it is 100, which is useless.
 LEAST_FACTOR = 3
 
 
 def row_quantiles(errors: Floats) -> Floats:
-    """Return quantiles below which a further row of the same kind lies with PROBABILITIES."""
+    """Return the quantiles of a further row of the same kind, at the levels PROBABILITIES."""
     return np.quantile(errors, PROBABILITIES, method="weibull")
 
 
@@ -209,7 +207,11 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
 
 
 def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
-    """Return the classes of columns ``model``, ``limit``, ``machine``, ``kernel`` and ``error``."""
+    """Return the classes of errors, learnt from a table of measured rows.
+
+    Its columns are ``model``, ``limit``, ``machine``, ``kernel`` and ``error`` (the logarithm of
+    measured over predicted time).
+    """
     names = ("model", "limit", "machine", "kernel")
     model, limit, machine, kernel = (np.asarray(rows[name], dtype=str) for name in names)
     error = np.asarray(rows["error"], dtype=float)
@@ -287,12 +289,11 @@ def best_chances(times: Floats) -> Floats:
 
 
 def own_spread() -> float:
-    """Return the standard deviation of the part of the log error that variants do not share."""
+    """Return the standard deviation of that part of the log error which variants do not share."""
     return _file()[1]
 
 
 def _normal_tail(z: Floats) -> Floats:
-    """Return the probability that a standard normal number is larger."""
     from scipy.special import ndtr
 
     tail: Floats = ndtr(-z)

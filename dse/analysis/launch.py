@@ -26,7 +26,7 @@ _SIZES_X, _SIZES_Y, _SIZES_Z = (8, 16, 32, 64, 128, 256), (1, 2, 4, 8, 16, 32), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Launch of a kernel: arguments, macros, sizes as numbers or formulas, values of the data.
+    """Launch of a kernel: arguments, macros, sizes (numbers or formulas), values of its data.
 
     ``dynamic_shared`` and ``array_bytes`` are as for :func:`dse.kernel`.
     """
@@ -43,7 +43,7 @@ class LaunchOptions:
 
 
 def split_sizes(text: str) -> tuple[int | str, ...]:
-    """Split the sizes of a block or grid at commas outside brackets.
+    """Return the sizes of a block or grid, which commas outside brackets separate.
 
     >>> split_sizes("ceil(n / block_x), 16")
     ('ceil(n / block_x)', 16)
@@ -63,7 +63,7 @@ def _split_commas(text: str) -> list[str]:
 
 
 def source_launch(source: str, name: str) -> LaunchOptions:
-    """Return the launch that comments ``// dse: --set n=4096 ...`` of a source give.
+    """Return the launch in a source's comments, ``// dse: --set n=4096 ...``.
 
     >>> source_launch("// dse: --set n=4096 --block 16,4 --grid n/16,n/4", "a.cu").grid
     ('n/16', 'n/4')
@@ -107,7 +107,8 @@ def source_launch(source: str, name: str) -> LaunchOptions:
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:
     """Return the axes of a block along which other sizes can be tried, such as ``"xy"``.
 
-    These are the sizes that the kernel reads; none if macros decide the shape of the block.
+    These are the axes whose size the kernel reads. If macros decide the shape of the block, there
+    are none.
     """
     if any(isinstance(each, str) and re.search(r"[A-Za-z_]", each) for each in block):
         return ""
@@ -148,7 +149,7 @@ def block_shapes(
 
 
 def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
-    """Return the launch of the source, overridden by what the caller gives."""
+    """Return the launch in the source, with what the caller gives in place of its values."""
     return replace(
         in_source,
         set={**in_source.set, **given.set},

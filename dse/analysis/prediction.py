@@ -27,10 +27,10 @@ MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits besides the units of the model, each with the quantity that is its part of the time.
+#: Limits other than the units of the model; each with the quantity that is its part of the time.
 _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
-#: Draws of assumed inputs: maximum and minimum for each variant, and the aim for all together.
+#: Number of draws of assumed inputs: maximum and minimum per variant, and aim for all together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -49,9 +49,10 @@ class Prediction:
     """Times of variants on one machine, and the share of each limit in them.
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
-    quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier one was
-    used. ``assumed`` are inputs of the machine that nobody published; ``draws`` has the ratios of
-    time to predicted time of each variant while they vary (empty if nothing is assumed).
+    quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier model
+    was used. ``assumed`` are inputs of the machine that nobody published. While these vary,
+    ``draws`` has, for each variant, the ratios of time to predicted time (empty if nothing is
+    assumed).
     """
 
     model: str
@@ -69,7 +70,7 @@ class Prediction:
         return float(self.values[name][number]) if name in self.values else float("nan")
 
     def label(self, name: str, number: int) -> str:
-        """Return a quantity with labels, such as the limit of the occupancy, of a variant."""
+        """Return a quantity of a variant that has labels, such as the limit of the occupancy."""
         value = self.values[name][number] if name in self.values else np.nan
         return self.flags[name].get(int(value), "") if np.isfinite(value) else ""
 
@@ -83,7 +84,7 @@ def predict(
 ) -> Prediction:
     """Return the times of variants of a kernel, or of a workload, on a machine.
 
-    ``given`` are values for all variants. The first model is taken whose inputs are all known.
+    ``given`` are values for all variants. The first of MODELS whose inputs are all known is used.
     """
     reasons: dict[str, str] = {}
     errors: list[DseError] = []
@@ -111,7 +112,6 @@ def predict(
 
 
 def _missing_inputs(error: GraphError) -> str:
-    """Return the names that an error says are missing."""
     lines = str(error).splitlines()
     names = [line.split(",")[0].strip() for line in lines[1:-1]]
     return f"needs {', '.join(names)}" if names else lines[0]
@@ -180,7 +180,7 @@ def _predict(
 def _evaluate_with_roofline(
     model: Model, settings: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> Any:
-    """Evaluate a model, with the operations and bytes of a roofline if these are known."""
+    """Evaluate a model together with ``roofline`` if its operations and bytes are known."""
     try:
         return evaluate(load_model(f"{model.name} + roofline"), **settings, **columns)
     except GraphError:
@@ -194,7 +194,7 @@ def _drawn_ratios(
     inputs: Sequence[AssumedInput],
     size: int,
 ) -> list[Floats]:
-    """Return draws of time over its median for each variant, while assumed inputs vary."""
+    """Return, for each variant, draws of time / median time while assumed inputs vary."""
     if not inputs:
         return []
     import xarray as xr
@@ -224,7 +224,7 @@ def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
 
 
 def _columns(model: Model, variants: Sequence[Inputs]) -> dict[str, Any]:
-    """Return the inputs of variants: one value, or an array where they differ."""
+    """Return the inputs of variants: one value if all variants share it, else an array."""
     result: dict[str, Any] = {}
     for name in variants[0]:
         values = [variant[name] for variant in variants]
@@ -235,7 +235,7 @@ def _columns(model: Model, variants: Sequence[Inputs]) -> dict[str, Any]:
 
 
 def entry_text(entry: Entry) -> str:
-    """Return the name by which the catalogue loads an entry again."""
+    """Return the text by which the catalogue can load an entry again."""
     from dse.catalog.entries import entry_paths
 
     return entry.name if entry.name.lower() in entry_paths("machine") else str(entry.path)

@@ -34,13 +34,13 @@ _SHORT_NAMES = {
     "integer": "INT",
     "special": "SFU",
 }
-#: Maximum numbers of rows in a table of variants, and of moves in an answer.
+#: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
 #: Moves with a smaller gain are not shown.
 _LEAST_GAIN = 1.02
-#: Shares below this are not shown.
+#: Limits with a smaller share of the time are not shown.
 _LEAST_SHARE = 0.005
-#: A limit without this share on any machine has no column in a table of machines.
+#: In a table of machines, a limit has a column only if it reaches this share on some machine.
 _LEAST_COLUMN = 0.1
 
 
@@ -153,7 +153,7 @@ class Analysis(Report):
         return self._machine_answer(answers)
 
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
-        """Return the answer for one machine: the best variant in full, and a table of all."""
+        """Return the answer for one machine: the best variant in full, and a table of variants."""
         best = answers[0]
         title = f"{self.subject} on {best.machine}: {_time_text(best)}"
         facts = {
@@ -177,7 +177,7 @@ class Analysis(Report):
         )
 
     def _machines_answer(self, groups: Mapping[str, Sequence[AnswerOfVariant]]) -> Answer:
-        """Return the best variant on each machine."""
+        """Return the answer for several machines: the best variant on each."""
         firsts = [each[0] for each in groups.values()]
         bests = sorted((each for each in firsts if not each.status), key=lambda each: each.time)
         refused = [[each.machine, each.status] for each in firsts if each.status]

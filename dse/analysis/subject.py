@@ -28,13 +28,13 @@ from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 from symbolic.quantity import Quantity
 
-#: Variants per machine for which moves are computed.
+#: Maximum number of variants per machine for which moves are computed.
 MAX_ADVISED = 3
 #: Oldest architecture that the compiler of the extra ``kernels`` knows.
 _OLDEST_ARCH = 75
 #: Architecture for which kernels are compiled for a machine without a compute capability.
 _OTHER_ARCH = 80
-#: Two launches do different work if one touches more bytes than the other by more than this factor.
+#: Two launches do different work if the bytes that they touch differ by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
 #: Time below which the start of a launch is more than a tenth [s], and what is said without it.
@@ -49,9 +49,9 @@ _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One launch: macros, sizes, values of axes; and its counts, or the reason without any.
+    """One launch: macros, sizes, values of axes; and its counts, or the reason why it has none.
 
-    ``is_searched`` is True for a shape of the block that nobody gave.
+    ``is_searched`` is True if nobody gave the block and its shape is one of those tried.
     """
 
     defines: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Variant:
 
     @property
     def point(self) -> dict[str, Any]:
-        """Values of the axes."""
+        """Values of the variant along the axes."""
         return {**self.arguments, **self.inputs}
 
 
@@ -78,18 +78,18 @@ class Subject:
     advised: int = MAX_ADVISED
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
-        """Return the variants on a machine, and what was assumed of all of them."""
+        """Return the variants on a machine, and the assumptions about all of them."""
         raise NotImplementedError
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return counted values next to those of a profile."""
+        """Return the counted values and those of a profile."""
         raise DseError(
             f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
             "is a workload, whose counts are given"
         )
 
     def answers(self, name: str, level: float) -> list[AnswerOfVariant]:
-        """Return the answers on one machine, fastest first; variants without one come last."""
+        """Return the answers on one machine, fastest first, and variants without an answer last."""
         entry = machine(name)
         variants, assumed = self.variants(entry)
         able = [each for each in variants if not each.status]
@@ -194,7 +194,7 @@ class Subject:
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the quantities and labels of counts."""
+    """Return the quantities and labels in the counts of a kernel."""
     known = {n: v for n, v in counts.items() if n in TABLE and not isinstance(v, Mapping)}
     return {**known, **getattr(counts, "labels", {})}
 
@@ -208,14 +208,12 @@ def _combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _axis_values(name: str, values: Any) -> list[Any]:
-    """Return the values of an axis as numbers, or the labels as they are."""
     row = TABLE.get(name, Quantity(name=name))
     numbers: list[Any] = list(values) if row.is_label else parse_numbers(values, row, name).tolist()
     return numbers
 
 
 def _macro_value(value: Any) -> Any:
-    """Return a macro as a number if it is one."""
     for kind in (int, float):
         try:
             return kind(value)
@@ -224,7 +222,7 @@ def _macro_value(value: Any) -> Any:
     return value
 
 
-#: Options of a launch; a workload has only the first.
+#: Options of a launch; for a workload, only the first applies.
 _LAUNCH_OPTIONS = (
     *("set", "define", "times", "grid", "entry", "options"),
     *("dynamic_shared", "array_bytes"),
@@ -254,7 +252,7 @@ class WorkloadSubject(Subject):
             self.axes |= self._block_sizes()
 
     def _block_sizes(self) -> dict[str, list[int]]:
-        """Return an axis over block sizes if the counts allow it, the usual size first."""
+        """Return an axis of block sizes, the usual size first, if the counts allow other sizes."""
         values = self.entry.values
         counted_for = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
@@ -280,13 +278,12 @@ class WorkloadSubject(Subject):
         ], assumed
 
 
-#: Sizes of a block as quantities.
 _BLOCK_QUANTITIES = {"threads_per_block", "block_x", "block_y", "block_z"}
 _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 
 
 class KernelSubject(Subject):
-    """CUDA source, a cubin or PTX with its launches, counted for the architecture of a machine."""
+    """CUDA source, a cubin or PTX with its launches; counted for the machine's architecture."""
 
     def __init__(self, path: Path, **given: Any) -> None:
         if not path.is_file():
@@ -346,7 +343,7 @@ class KernelSubject(Subject):
         return result
 
     def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
-        """Return the shapes of blocks at some values of macros and arguments, the usual first."""
+        """Return the shapes of blocks at given values of macros and arguments, the usual first."""
         given = self.blocks or [self.launch.block or (256,)]
         blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
         varied = "" if self.blocks else varied_sizes(self.text, given[0])
@@ -385,7 +382,7 @@ class KernelSubject(Subject):
             "block": (256,),
             "dynamic_shared": self.launch.dynamic_shared,
             "array_bytes": dict(self.launch.array_bytes),
-            # as text: a constant grid is right for a loop over the grid; _check_work looks at all
+            # as text: a constant grid is right for a loop over the grid; _check_work checks all
             "grid": tuple(map(str, self.launch.grid)),
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
@@ -396,7 +393,7 @@ class KernelSubject(Subject):
         return count_variants(self.path, macros, settings)
 
     def _ask(self, variants: Sequence[Variant]) -> None:
-        """Raise an error that names every value that the source and the launch do not give."""
+        """Raise an error that names every value missing from both the source and the launch."""
         from dse.cuda.kernel_file import example_value
 
         text = variants[0].status
@@ -423,7 +420,7 @@ class KernelSubject(Subject):
         )
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return counted values next to those of a profile, at each of its launches."""
+        """Return the counted values and those of a profile, at each of its launches."""
         from dse.cuda import kernel
         from dse.cuda.tuning_space import agreement_rows
 
@@ -443,7 +440,10 @@ class KernelSubject(Subject):
 
 
 def _check_work(variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants; one that does other work than the first of its point is refused."""
+    """Return the variants; those whose work differs from that of the first get an error as status.
+
+    Variants are compared with the first that has the same macros and arguments.
+    """
     result: list[Variant] = []
     first: dict[Any, Variant] = {}
     for each in variants:
@@ -462,7 +462,7 @@ def _check_work(variants: Sequence[Variant]) -> list[Variant]:
 
 
 def _architecture(entry: Entry) -> tuple[str, list[str]]:
-    """Return the architecture to compile for on a machine, and what that assumes."""
+    """Return the architecture for which a machine's code is compiled, and what that assumes."""
     text = entry.compute_capability
     if not text:
         why = f"as {entry.name} has no compute capability"

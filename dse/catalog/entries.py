@@ -65,7 +65,6 @@ def absolute_path(path: Path) -> Path:
 
 
 def _user_files(kind: str) -> Iterator[Path]:
-    """Yield the files of a kind in the folders of ``DSE_PATH``."""
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
     for folder in search_folders():
         yield from (folder / f"{kind}s").glob("*.toml")
@@ -87,7 +86,7 @@ def entry_paths(kind: str) -> Mapping[str, list[Path]]:
 
 
 def file_titles(kind: str) -> dict[str, str]:
-    """Return the titles of files by name, also of files that cannot be read."""
+    """Return the titles of files by name, including files that cannot be read."""
     titles = {}
     for name, paths in entry_paths(kind).items():
         try:
@@ -123,7 +122,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
 
 
 def _product_hint(name: str) -> str:
-    """Return an explanation for the name of a product; ``""`` if it is none."""
+    """Return an explanation if a name is that of a product, else ``""``."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)
@@ -296,7 +295,7 @@ def _load(
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
     if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
-        # a designer may change n_sms; the printed rates stay those of the present multiprocessors
+        # a designer may change n_sms, but the printed rates are for the present number
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     if kind == "machine" and path.parent == _DATA / "machines":
@@ -407,7 +406,7 @@ def _relatives() -> dict[str, Any]:
 
 
 def with_assumed_values(entry: Entry) -> Entry:
-    """Add the values that a machine lacks and its nearest relatives have, as assumed values.
+    """Add values that a machine lacks but its nearest relatives have, as assumed values.
 
     >>> entry = machine("l4")
     >>> entry.values["l1_latency"].assumed
@@ -437,8 +436,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    Ends of intervals are not taken: a machine that was not measured has the wider defaults. Where
-    power limits the relative, the attained shares of rates scale with power over rate.
+    The ends of intervals are not taken: a machine without measurements has the wider defaults. If
+    power limits the relative, the attained shares of rates scale with power / rate.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:
@@ -457,7 +456,7 @@ def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     return result
 
 
-#: Spread of the bandwidths of kernels around the bandwidth of a triad on the same machine.
+#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
 _TRIAD_SPREAD = 0.05
 
 
@@ -476,10 +475,10 @@ def _bandwidth_share(entry: Entry) -> dict[str, Value]:
 
 
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
-    """Return the numbers of a quantity in files of the nearest relatives of a machine that have it.
+    """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
-    If none of its relatives has it, their relatives are searched next. The nearest relative of a
-    user's machine is its base.
+    If none of its relatives has the quantity, their relatives are searched next. The nearest
+    relative of a user's machine is its base.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
@@ -495,7 +494,7 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
 
 
 def entry_number(entry: Entry, formula: str) -> float:
-    """Return the number of a formula in the quantities of a machine.
+    """Return the number of a formula, given the quantities of a machine.
 
     >>> entry_number(machine("v100_pcie"), "n_sms * boost_clock")
     110400000000.0
@@ -525,7 +524,7 @@ def normalized_name(name: str) -> str:
 
 
 def exact_matches(name: str, titles: Mapping[str, str]) -> list[str]:
-    """Return the machines whose normalized name or title equals a name."""
+    """Return the machines whose normalized name or title is equal to a name."""
     plain = normalized_name(name)
     return [key for key, title in titles.items() if plain and plain in _spellings(key, title)]
 
@@ -536,7 +535,7 @@ def _spellings(key: str, title: str) -> set[str]:
 
 
 def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
-    """Return the machines whose name or title begins with a name, as ``h100_sxm`` with ``h100``."""
+    """Return the machines whose name or title begins with a name: ``h100`` matches ``h100_sxm``."""
     plain = normalized_name(name)
     matches = []
     for key, title in titles.items():
@@ -575,8 +574,8 @@ def parse_capability(name: str) -> str:
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
-    Inputs with a default do not count, nor those that the workload or the programmer supplies.
-    Inputs of a formula in the machine's values count.
+    Inputs with a default, and those that the workload or the programmer supplies, do not count as
+    missing. Inputs of a formula in the machine's values do.
     """
     missing = {}
     known = models()
@@ -608,7 +607,7 @@ def formula_inputs(name: str, value: object) -> tuple[str, ...]:
 def _missing_inputs(
     name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Yield the unknown inputs of a quantity, through its formula or default."""
+    """Yield the unknown inputs of a quantity, followed through its formula or default."""
     if name in visited or (name in model.yields and visited):
         return
     row, given = model.quantity(name), entry.values.get(name)

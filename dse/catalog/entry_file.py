@@ -19,7 +19,7 @@ from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 
-#: Limit of the search for the line of an error [s]; thousands of lines take longer.
+#: The search for the line of an error stops after this time, as in files of thousands of lines. [s]
 _SEARCH_SECONDS = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
@@ -30,12 +30,12 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
+    """Value as written (a number, or text such as ``"1.3 GHz"``), with its origin.
 
-    ``holds_for`` maps other quantities to their numbers when the value was counted, or to None if
-    they have a formula; for other numbers the value is invalid. ``spread`` is the share by which an
-    assumed number may be too small or too large;
-    ``fit`` is the name of the shipped fit that the value comes from.
+    ``holds_for`` has the numbers that other quantities had when the value was counted (None for a
+    quantity with a formula). With other numbers the value is invalid. ``spread`` is the share by
+    which an assumed number may be too small or too large. ``fit`` is the name of the shipped fit
+    that the value comes from.
     """
 
     value: float | str
@@ -61,7 +61,7 @@ class SourceText:
         self.path, self.text = path, text
 
     def line(self, *keys: str) -> int:
-        """Return the line on which a key first occurs; 0 if not known."""
+        """Return the line on which a key first occurs; 0 if it is not known."""
         lines, start = self.text.split("\n"), 1
         deadline = time.monotonic() + _SEARCH_SECONDS
         for end in range(1, len(lines) + 1):
@@ -146,7 +146,6 @@ def _value(
 
 
 def _parse_spread(source: SourceText, name: str, item: Mapping[str, Any]) -> float:
-    """Return the share by which an assumed number may be wrong."""
     spread = item.get("spread", 0.0)
     is_number = isinstance(spread, (int, float)) and not isinstance(spread, bool)
     if not is_number or not 0 <= spread < 1:
@@ -174,7 +173,7 @@ def _check_keys(
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
 ) -> tuple[tuple[str, float | None], ...]:
-    """Return the other quantities of this file and their numbers for which a value holds.
+    """Return the quantities of this file on which a value depends, with the needed numbers.
 
     The number is None for a quantity with a formula, which a study may not replace.
     """
@@ -235,7 +234,7 @@ def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> Non
 def read_entry_file(
     path: Path, stamp: tuple[int, int], kind: str, extra: tuple[Quantity, ...]
 ) -> EntryFile:
-    """Read and check a machine or workload file, once per time stamp."""
+    """Read and check a machine or workload file, again only if its time stamp changed."""
     check_file(path, f"{kind} file", TEXT_LIMIT)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -294,7 +293,6 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
 def _parse_unknown(
     source: SourceText, table: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
 ) -> dict[str, str]:
-    """Return the quantities listed as unknown, with the reasons."""
     if not isinstance(table, dict):
         raise source.error(
             ("unknown",), f"unknown = {_toml(table)}, expected a table of quantities"

@@ -31,13 +31,13 @@ class _Models(DisplayMixin, Mapping[str, Model]):
             try:
                 model = load_model(name)
                 row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
-            except DseError as error:  # list it with the reason
+            except DseError as error:  # list the model with the reason
                 row = {"summary": str(error), "outputs": []}
             data.append({"name": name, **row})
         return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
 
     def __repr__(self) -> str:
-        return repr(names_answer("Models", dict.fromkeys(self, "")))  # loads none
+        return repr(names_answer("Models", dict.fromkeys(self, "")))  # loads no model
 
     def __getitem__(self, name: str) -> Model:
         if name not in self:
@@ -66,8 +66,8 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-#: Limits on the models named per row in a table of several quantities, and on the rows of a table
-#: that is displayed unfolded.
+#: In a table of several quantities, the maximum number of models per row; and the maximum number of
+#: rows of a table that is displayed unfolded.
 _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 
@@ -186,7 +186,6 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
 
 
 def _quantity_infos(models_by_name: Mapping[str, Model]) -> dict[str, QuantityInfo]:
-    """Return a description of every quantity of some models."""
     uses: dict[str, dict[str, dict[str, None]]] = {}
 
     def add_use(name: str, what: str, text: str) -> None:

@@ -137,7 +137,7 @@ def kernel(
 
 
 def _machine_code(compiled_object: object) -> bytes:
-    """Return the cubin or the PTX that an object is or holds."""
+    """Return the cubin or PTX that an object consists of, or that it contains."""
     asm = getattr(compiled_object, "asm", None)
     code = asm.get("cubin") if isinstance(asm, Mapping) else compiled_object
     if isinstance(code, (bytes, bytearray)):
@@ -156,7 +156,6 @@ def _machine_code(compiled_object: object) -> bytes:
 
 
 def _as_shapes(block: Any) -> list[tuple[int | str, ...]]:
-    """Return each block of the argument ``block`` as a tuple of its sizes."""
     several = (list, tuple)
     if isinstance(block, several) and any(isinstance(each, several) for each in block):
         return [_as_sizes(each, "block") for each in block]
@@ -165,7 +164,6 @@ def _as_shapes(block: Any) -> list[tuple[int | str, ...]]:
 
 
 def _as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
-    """Return block or grid sizes as a tuple; a single number is the size in x."""
     if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
         sizes = (sizes,)
     if not isinstance(sizes, Iterable) or isinstance(sizes, (bytes, Mapping)):

@@ -21,7 +21,7 @@ from typing import Any
 from dse.cuda.source import FRAME, blank_comments, device_macros, device_part, split_declarations
 from symbolic.errors import DseError
 
-_MAX_ERRORS = 5  # errors of a compiler's log that are shown
+_MAX_ERRORS = 5  # maximum number of errors of a compiler's log that are shown
 _UNDEFINED = re.compile(
     r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
     r'incomplete type "([^"]+)")',
@@ -38,7 +38,7 @@ class CompileError(DseError):
 
 
 def explain_log(log: str, headers: Sequence[str]) -> str:
-    """Return a compiler's log in short, after a sentence on its cause if that is clear."""
+    """Return a shortened compiler log, after a sentence on its cause if that is clear."""
     head, _, log = log.partition("\n")
     blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
     errors = [
@@ -65,7 +65,7 @@ _HEADER_PACKAGES = {
 
 
 def _find_way_out(headers: Sequence[str]) -> str:
-    """Return advice on missing headers: which package to install, or to give their folder."""
+    """Return advice on missing headers: a package to install, or to give the headers' folder."""
     packages = [
         package
         for package, begins in _HEADER_PACKAGES.items()
@@ -116,7 +116,7 @@ _DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of <cmath>. This header is long, so it is included only if a source calls one of them.
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
-#: A source without any of these is compiled with NVRTC's option -minimal: faster, same code.
+#: A source without any of these is compiled with -minimal: NVRTC is then faster, the code equal.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers defined by the headers that are replaced by empty ones.
@@ -182,7 +182,6 @@ def _library() -> ctypes.CDLL:
 
 @lru_cache(maxsize=1)
 def _supports_minimal() -> bool:
-    """True if the compiler has the option -minimal."""
     try:
         _run_nvrtc("", "none.cu", ["-minimal"], "", {})
     except DseError:
@@ -323,7 +322,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """Return the source without its definitions of the macros; line numbers stay the same."""
+    """Return the source without its own definitions of ``macros``; line numbers stay the same."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"
@@ -379,7 +378,7 @@ def _missing_header_notes(headers: Sequence[str]) -> list[str]:
 
 
 def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
-    """Return the texts of the files that a source includes, directly and indirectly, by name."""
+    """Return, by name, the texts of the files that a source includes, even indirectly."""
     folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     result: dict[str, str] = {}
     waiting = [(source, folders)]
@@ -395,7 +394,7 @@ def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, 
 
 
 def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[str]:
-    """Blank the pieces with errors that are not device code, and describe each."""
+    """Blank the pieces with errors that are not device code, and describe each one."""
     left = []
     for name, text in texts.items():
         errors = {int(line): why for at, line, why in reversed(_ERROR.findall(log)) if at == name}

@@ -14,9 +14,10 @@ _REGISTER = re.compile(r"U?R\d+\b")
 
 @dataclass(slots=True, eq=False)
 class BasicBlock:
-    """A sequence of instructions that run one after the other; the last block, the exit, is empty.
+    """A sequence of instructions without branches into or out of its middle.
 
-    A block with two successors ends in a branch, which goes to the first if its guard holds.
+    A block with two successors ends in a branch, which goes to the first successor if its guard
+    holds. The last block is the exit and is empty.
     """
 
     number: int
@@ -32,7 +33,7 @@ class BasicBlock:
 
 @dataclass(slots=True, eq=False)
 class Loop:
-    """A natural loop: head, blocks, the latches that lead back to the head, and the parent loop."""
+    """A natural loop: head, blocks, latches (blocks that jump back to the head) and parent loop."""
 
     head: int
     blocks: frozenset[int]
@@ -42,7 +43,7 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class ControlFlowGraph:
-    """Basic blocks of a kernel, immediate (post)dominators (-1: none), and the loops by head."""
+    """Basic blocks of a kernel, their immediate (post)dominators (-1: none), and loops by head."""
 
     blocks: Sequence[BasicBlock]
     reverse_postorder: Sequence[int]
@@ -97,7 +98,7 @@ def is_postdominated(graph: ControlFlowGraph, block: int, postdominator: int) ->
 
 
 def _branch_targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
-    """Return the targets of each branch; the branch goes to the first if its guard holds."""
+    """Return the targets of each branch; the first is taken if the branch's guard holds."""
     targets: dict[int, list[int]] = {}
     barriers: dict[str, int] = {}
     for one in body:

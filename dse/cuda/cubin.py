@@ -187,7 +187,7 @@ def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
-    """Return the kinds and values of the attributes in .nv.info."""
+    """Yield the kind and value of each attribute in .nv.info."""
     result, at = [], 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)
@@ -199,7 +199,7 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _read_jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each jump to a computed address with its possible targets."""
+    """Yield each jump to a computed address, with its possible targets."""
     words, at = _words(body), 0
     while at + 3 <= len(words):
         place, _, many = words[at : at + 3]
@@ -213,10 +213,11 @@ def _words(data: bytes) -> tuple[int, ...]:
 
 @_refuse_damaged("the line table of the machine code is damaged")
 def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
-    """Return the source line of each instruction of a kernel, as far as the cubin has them.
+    """Return the source line of each instruction of a kernel, where the cubin has one.
 
-    Functions of headers are inlined where they are called, so code from files other than ``file``
-    gets the line of ``file`` before it. If ``file`` has no lines, all files keep theirs.
+    Functions of headers are inlined where they are called. So code from another file than ``file``
+    gets the line of ``file`` that comes before it. If ``file`` has no lines, the lines of all files
+    are kept.
     """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
@@ -240,7 +241,7 @@ def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
 
 
 def _linked_lines(cubin: _Cubin) -> bytes:
-    """Return the line programs with relocated addresses: (section << _ADDRESS) + offset."""
+    """Return the line programs, with each address replaced by (section << _ADDRESS) + offset."""
     lines = bytearray(cubin.body(".debug_line"))
     for form, size in (("rel", 16), ("rela", 24)):
         relocations = cubin.body(f".{form}.debug_line")
@@ -254,7 +255,7 @@ def _linked_lines(cubin: _Cubin) -> bytes:
 
 
 def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
-    """Yield the rows of all line programs, with the name of the file of each."""
+    """Yield the rows of all line programs, each with the name of its file."""
     from elftools.common.utils import struct_parse
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.dwarf.structs import DWARFStructs
@@ -275,7 +276,7 @@ def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
 Callees = Sequence[tuple[int, str]]
 JumpTargets = Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
-_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # including copies of called functions
+_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # counts copies of called functions, too
 
 
 def inline_calls(
@@ -330,20 +331,20 @@ def is_slow_path(name: str) -> bool:
 
 
 def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
-    """True if a call never returns: its target is not the start of a function.
+    """True if a call is a branch that never returns: its target is not the start of a function.
 
     If the cubin names no functions, code that contains a return may be a function.
     """
     if call.name != "CALL" or call.target is None or not 0 <= call.target < len(body):
         return False
-    if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # by a pointer
+    if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # a call by a pointer
         return False
     if names:
         return call.target not in names
     return not any(each.name == "RET" for each in body)
 
 
-#: A predicate that the hardware does not have.
+#: A predicate that the hardware lacks, so that kernels cannot use it.
 _SPARE_PREDICATE = "P9"
 
 
@@ -368,7 +369,7 @@ def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> lis
 def _replace(
     one: Instruction, index: int, opcode: str, operands: Any, guard: str = ""
 ) -> Instruction:
-    """Return an instruction that replaces another; a branch is given by its target."""
+    """Return an instruction that replaces another; a branch gets the index of its target."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
     return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
@@ -413,7 +414,7 @@ def disassemble(
 
 
 def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
-    """Return the records of words, from the cache or the disassembler."""
+    """Return the disassembler's records of instruction words, from the cache if they are there."""
     known = _word_cache.get(arch, {})
     new = [each for each in words if each not in known]
     if not new:
@@ -425,7 +426,7 @@ def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
 
 
 def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
-    """Return the disassembler's records of words, disassembled together as one piece of code."""
+    """Return the disassembler's records of words, after one run for all of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.bin")
         path.write_bytes(b"".join(words))

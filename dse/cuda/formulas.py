@@ -55,7 +55,7 @@ class FormulaWriter:
             raise
 
     def write_sum(self, terms: Sequence[str]) -> str:
-        """Return the sum of terms; a long one is a sum of named parts, each with the factor 1."""
+        """Return the sum of terms; if it is too long, as a sum of named parts."""
         while len(terms) > _MAX_TERMS:
             groups = [terms[at : at + _MAX_TERMS] for at in range(0, len(terms), _MAX_TERMS)]
             terms = [f"1 * {self._name_part(' + '.join(group))}" for group in groups]
@@ -65,11 +65,10 @@ class FormulaWriter:
         return self.parts.setdefault(text, f"part_{len(self.parts) + 1}")
 
     def _as_operand(self, piece: Piece) -> Piece:
-        """Return a piece as an operand: a long piece is replaced by the name of a part."""
         return piece if piece[1] <= _MAX_NESTED else (self._name_part(piece[0]), 0)
 
     def _join(self, pieces: Sequence[Piece], operator: str) -> Piece:
-        """Return pieces joined by an operator; groups become named parts if there are too many."""
+        """Return pieces joined by an operator; if there are too many, groups become named parts."""
         if sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
             pieces = [self._as_operand(piece) for piece in pieces]
         while sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
@@ -87,7 +86,7 @@ class FormulaWriter:
         return operator.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
 
     def _write_expr(self, value: IntExpr) -> Piece:
-        added: list[tuple[bool, Piece]] = []  # the constant comes last
+        added: list[tuple[bool, Piece]] = []  # terms with plus; the constant term comes last
         minus: list[Piece] = []
         for product, times in value.terms.items():
             factors = sorted(self._as_operand(self._write_atom(one)) for one in product)
@@ -153,7 +152,7 @@ class FormulaWriter:
         raise NoFormulaError
 
     def _short_condition(self, when: Condition) -> Piece:
-        """Return a condition as text; a long one becomes "part != 0" with a part of 1 or 0."""
+        """Return a condition as text; a long one becomes "part != 0", where the part is 1 or 0."""
         text, many = self._write_condition(when)
         if many <= _MAX_NESTED:
             return text, many
@@ -196,7 +195,7 @@ def quantity_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return a name with only the letters that formulas allow, without leading underscores."""
+    """Return a name without leading underscores and without letters that formulas do not allow."""
     name = re.sub(r"[^a-z0-9_]", "_", name.lower()).strip("_")[:_MAX_LENGTH]
     return name if name[:1].isalpha() else f"arg_{name}".rstrip("_")
 

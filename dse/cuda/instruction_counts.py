@@ -20,7 +20,7 @@ from dse.toml_text import printable_line, toml_key, toml_number, toml_value, val
 from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.quantities import TABLE
 
-#: Classes of instructions (:mod:`dse.cuda.instructions`) that each quantity counts.
+#: For each quantity, the classes of instructions (:mod:`dse.cuda.instructions`) that it counts.
 QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
     "fp_insts": ("fp32", "fp64", "fp16"),
     "fp64_insts": ("fp64",),
@@ -40,7 +40,7 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-#: Key of sums: a block, and how often the block (or one of its instructions) runs.
+#: Key of a sum: the number of a block, and how often the block (or one of its instructions) runs.
 BlockRuns = tuple[int, IntExpr]
 AtomNames = Mapping[Atom, str]
 _Sums = dict[BlockRuns, float]
@@ -126,7 +126,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         )
 
     def toml(self) -> str:
-        """Return a workload file in which every number has its source."""
+        """Return the text of a workload file in which every number has its source."""
         lines = [f"# left out, not for the device: {printable_line(p)}" for p in self.left_out]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
@@ -159,7 +159,6 @@ _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z",
 
 
 def _is_uniform(atom: Atom) -> bool:
-    """True if an atom is the same for every thread of a launch."""
     return not any(
         (each.kind == "special" and each.args[0] in _THREAD_REGISTERS)
         or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
@@ -178,8 +177,8 @@ class Tally:
     def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
-        self.run_names: dict[str, str] = {}  # by formula for the runs of a block
-        #: The sizes of a block with several rows.
+        self.run_names: dict[str, str] = {}  # names of formulas for the runs of blocks
+        #: The sizes of the block if it has several rows.
         self._block_sizes = {
             size_atom("ntid", axis)
             for axis, size in zip(AXES, launch.block, strict=True)
@@ -189,7 +188,7 @@ class Tally:
         self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
     def mean_block_runs(self, block: int) -> float:
-        """Return how often a warp runs a block, on average."""
+        """Return the average number of times that a warp runs a block."""
         return self.launch.mean_per_warp(self.analysis.block_runs[block])
 
     def required_inputs(self, value: IntExpr, *, with_sizes: bool = True) -> frozenset[Atom]:
@@ -206,13 +205,16 @@ class Tally:
                 if self._block_sizes and sizes_:  # the rows of a block share its warps
                     sizes_ |= self._block_sizes
                 inputs |= sizes_ if with_sizes or self._block_sizes else set()
-            if self.analysis.launch is not None:  # replaced by numbers in the analysis
+            if self.analysis.launch is not None:  # the analysis replaced these by numbers
                 inputs.update(self.analysis.launch.numbers)
             self._input_cache[key] = frozenset(inputs)
         return self._input_cache[key]
 
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
-        """Return a number, the name of a formula in quantities or "", and the number's inputs."""
+        """Return a count as a number times a formula: number, formula's name or "", and inputs.
+
+        The inputs are those of the number. The formula is the part that is equal for all threads.
+        """
         common = [one for one in common_atoms(runs) if not _is_uniform(one)]
         rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
         try:
@@ -329,7 +331,7 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
-    if function.registers:  # PTX does not tell their number
+    if function.registers:  # PTX does not tell the number of registers
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
     blocks = int(shape.quantities["blocks"]) if "blocks" in shape.quantities else None
@@ -340,7 +342,7 @@ def count_kernel(
     if requests:
         width = sum(each.requests_per_warp * access_width(each.instruction) for each in in_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if len({access_width(each.instruction) for each in in_global}) == 1:  # no mean
+        if len({access_width(each.instruction) for each in in_global}) == 1:  # all widths are equal
             del inputs["bytes_per_thread"]
     strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
     if strength > 1:
@@ -451,7 +453,7 @@ _ASSUMPTIONS = {
 
 
 def _describe_assumption(name: str) -> str:
-    """Return an assumption in words, and how to replace it.
+    """Return an assumption in words, and the way to replace it by a value.
 
     >>> _describe_assumption("slow_line_9")
     'no thread takes the slow path for special values at line 9 (else --times slow_line_9=SHARE)'
@@ -478,14 +480,14 @@ def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 
 def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
-    """Return the number of requests whose sectors are known, and the number of these sectors."""
+    """Return the number of requests with known sectors, and the number of these sectors."""
     counts = [(each.requests_per_warp, each.sectors) for each in requests]
     known = [(many, sectors) for many, sectors in counts if sectors is not None]
     return sum(many for many, _ in known), sum(many * sectors for many, sectors in known)
 
 
 def _extra_quantities(instruction: Instruction) -> Iterator[str]:
-    """Yield the quantities, besides those of its class, that count an instruction."""
+    """Yield the quantities that count an instruction, other than the quantity of its class."""
     if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
@@ -504,7 +506,10 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return a measure's mean over blocks, weighted by runs (no values: 1), and its inputs."""
+    """Return a measure's mean over blocks, weighted by runs, and the inputs it depends on.
+
+    The mean is 1 if no block yields a value.
+    """
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
@@ -514,13 +519,16 @@ def _mean_over_blocks(
             weight += share * tally.mean_block_runs(number)
             values.add(value)
             inputs |= tally.required_inputs(analysis.block_runs[number])
-    if len(values) < 2:  # the same for all weights
+    if len(values) < 2:  # equal values: the weights do not matter
         inputs = frozenset()
     return (total / weight if weight else 1.0), inputs
 
 
 def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of global loads in flight each time that the result of one is first used."""
+    """Yield the number of global loads in flight whenever a loaded value is first used.
+
+    The second number of each pair is its weight, 1.
+    """
     waiting: set[str] = set()
     many = 0
     for one in body:
@@ -535,7 +543,7 @@ def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the distance in instructions from a computed result to the next one that reads it."""
+    """Yield, per instruction, the distance to the last computed result that it reads; weight 1."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):
         near = [written[name] for name in one.reads if name in written]
@@ -548,7 +556,10 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the instructions of a block divided by the length of its longest dependent chain."""
+    """Yield the number of instructions of a block / the length of its longest dependent chain.
+
+    The second number is the weight: the length of the chain.
+    """
     depth: dict[str, int] = {}
     longest = 0
     for one in body:

@@ -61,7 +61,7 @@ _WITH_RESULT = ("SYNCS", "BMOV")
 
 
 def split_operands(operands: str) -> list[str]:
-    """Return operands separated by commas outside brackets."""
+    """Return the operands in a text, which are separated by commas outside brackets."""
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
@@ -71,7 +71,6 @@ _Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozens
 
 @lru_cache(maxsize=1 << 16)
 def _parse_operation(opcode: str, text: str) -> _Operation:
-    """Return the parts of an instruction; equal texts are parsed once."""
     first, *modifiers = opcode.split(".")
     name = _FROM_UNIFORM.sub("", first)
     kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
@@ -91,10 +90,10 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
 def _result_registers(
     operands: Sequence[str], name: str, width: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return the registers that an instruction writes, and how many operands name them.
+    """Return the registers that an instruction writes, and the number of operands that name them.
 
-    Results are the first operand, the second if the first is a predicate, and predicates (carries)
-    directly after a result register.
+    Results are the first operand; the second if the first is a predicate; and predicates (carries)
+    that come directly after a result register.
     """
     result: list[str] = []
     count = 0
@@ -115,7 +114,6 @@ def _result_registers(
 
 
 def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
-    """Return the number of 32-bit registers of a result."""
     if wide := _WIDE.search(opcode):
         return int(wide[1]) // 32
     if "WIDE" in modifiers or name.startswith(("DADD", "DMUL", "DFMA")):
@@ -174,7 +172,7 @@ class Instruction:
         return f"{self.index * WORD:04x} {guard}{self.opcode} {self.text}"
 
     def copy_to(self, index: int) -> Instruction:
-        """Return a copy at another index, with the same branch distance."""
+        """Return a copy at another index; the distance to a branch target stays the same."""
         places = self._branch_base, self.source_index
         return Instruction(index, self.opcode, self.text, self.guard, *places)
 
@@ -188,7 +186,7 @@ class Instruction:
 
 
 def access_width(instruction: Instruction) -> int:
-    """Return the bytes that a thread loads or stores; for matrices, the 16 bytes of a row."""
+    """Return the number of bytes that a thread loads or stores (of a matrix: 16, one row)."""
     if instruction.name in ("LDSM", "STSM"):
         return 16
     return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
@@ -231,14 +229,14 @@ class ConstantBank:
     known: Mapping[Atom, int] = field(default_factory=dict)
 
     def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
-        """Return a constant operand's value, (is negative, name) of a register, else None."""
+        """Return the value of a constant operand, (is negative, name) of a register, or None."""
         if text.startswith("-") and text[1:2] != "0":
             result = self.parse_operand(text[1:])
             return (not result[0], result[1]) if isinstance(result, tuple) else result and -result
         if text.startswith(("0x", "-0x")):
             number = int(text, 16)
             return constant(number - 2**32 if number >= 2**31 else number)
-        if text == "SR_CgaCtaId":  # a block's index in its cluster of one block
+        if text == "SR_CgaCtaId":  # index of a block in its cluster, which has only this block
             return ZERO
         if text in _SPECIAL:
             return self._known_value(Atom("special", (_SPECIAL[text],)))
@@ -249,7 +247,7 @@ class ConstantBank:
             is_fixed = not match[2] or match[3] == "Z"
             at = int(match[4] or "0x0", 16)
             if match[1] == "0x2" and is_fixed and at // 4 < len(self.jump_table):
-                number = self.jump_table[at // 4]  # a constant that the compiler added
+                number = self.jump_table[at // 4]  # a constant that the compiler put into the bank
                 return constant(number - 2**32 if number >= 2**31 else number)
             if match[1] != "0x0" or not is_fixed:
                 return atom_expr("unknown", ("constant", match[0]))
@@ -261,21 +259,20 @@ class ConstantBank:
         return IntExpr({(atom,): 1}) if number is None else constant(number)
 
     def jump_table_entry(self, text: str) -> tuple[str, int] | None:
-        """Return the register and the offset with which an operand reads the table of jumps."""
+        """Return the register and offset of an operand that reads the jump table, else None."""
         match = _CONSTANT.match(text)
         if match is None or match[1] != "0x2" or not match[2] or match[3] == "Z":
             return None
         return f"{match[2]}{match[3]}", int(match[4] or "0x0", 16)
 
     def next_word(self, text: str, distance: int) -> IntExpr | None:
-        """Return the constant that is ``distance`` words after the one that an operand reads."""
+        """Return the constant that is ``distance`` words after that which an operand reads."""
         match = _CONSTANT.match(text)
         if match is None or match[2] or match[1] != "0x0":
             return None
         return self._launch_constant(int(match[4] or "0x0", 16) + 4 * distance)
 
     def _launch_constant(self, offset: int) -> IntExpr:
-        """Return the launch size or argument at an offset."""
         if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:

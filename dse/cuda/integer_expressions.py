@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and the terms of a product; more make it unknown.
+#: Upper limits on the atoms of an expression and the terms of a product; larger ones are unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
@@ -65,7 +65,7 @@ Product = tuple[Atom, ...]
 
 
 def make_product(atoms: Iterable[Atom]) -> Product:
-    """Return atoms as a product, in canonical order."""
+    """Return the product of atoms, in canonical order."""
     return tuple(sorted(atoms, key=lambda atom: atom.serial))
 
 
@@ -116,7 +116,7 @@ class IntExpr:
         return self + other.scale(-1)
 
     def scale(self, factor: int) -> IntExpr:
-        """Return the product with a constant."""
+        """Return the expression multiplied by a constant."""
         if factor == 1:
             return self
         return IntExpr({p: t * factor for p, t in self.terms.items()} if factor else {})
@@ -162,7 +162,7 @@ def _count_atoms(parts: tuple[Any, ...]) -> int:
 
 
 def atoms_of(part: Any) -> Iterator[Atom]:
-    """Yield the atoms of a value or a condition; an unknown condition counts as an unknown atom."""
+    """Yield the atoms of a value or a condition; an unknown condition yields an unknown atom."""
     if isinstance(part, IntExpr):
         yield from part.atoms()
     elif isinstance(part, tuple):
@@ -173,19 +173,18 @@ def atoms_of(part: Any) -> Iterator[Atom]:
 
 
 ZERO, ONE = IntExpr({}), IntExpr({(): 1})
-#: The smallest and the largest value of an expression.
 Range = tuple[float, float]
 _ANY: Range = (-math.inf, math.inf)
 
 
 class Ranges:
-    """Ranges of expressions, computed from the largest values that a launch allows for atoms."""
+    """Ranges of expressions, computed from the largest value of each atom at a launch."""
 
     def __init__(self, maxima: Mapping[Atom, int]) -> None:
         self._atoms: dict[Atom, Range] = {one: (0, most) for one, most in maxima.items()}
 
     def of_value(self, value: IntExpr) -> Range:
-        """Return a range that contains all values of a sum; it may be wider."""
+        """Return a range that contains all values of an expression; it may be wider."""
         low = high = 0.0
         for product, times in value.terms.items():
             bounds: Range = (times, times)
@@ -230,7 +229,7 @@ _ranges: ContextVar[Ranges | None] = ContextVar("ranges", default=None)
 
 @contextmanager
 def known_ranges(ranges: Ranges | None) -> Iterator[None]:
-    """Decide comparisons and quotients by the ranges of a launch inside the ``with`` block."""
+    """Inside the ``with`` block, decide comparisons and quotients by the ranges of a launch."""
     token = _ranges.set(ranges)
     try:
         yield
@@ -249,7 +248,7 @@ def atom_expr(kind: str, *args: Any) -> IntExpr:
 
 
 def common_atoms(value: IntExpr) -> list[Atom]:
-    """Return the atoms that every product of a sum has."""
+    """Return the atoms that are a factor of every product of a sum."""
     first, *others = value.terms or [()]
     return [one for one in dict.fromkeys(first) if all(one in each for each in others)]
 
@@ -296,7 +295,7 @@ def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
 
 
 def sole_atom(value: IntExpr, kind: str) -> Atom | None:
-    """Return the atom if a value consists of one atom of this kind, else None."""
+    """Return the atom if a value is a single atom of this kind, else None."""
     if len(value.terms) == 1:
         ((product, times),) = value.terms.items()
         if times == 1 and len(product) == 1 and product[0].kind == kind:
@@ -305,7 +304,7 @@ def sole_atom(value: IntExpr, kind: str) -> Atom | None:
 
 
 def divide_product(product: Product, *factors: Atom) -> Product | None:
-    """Return a product divided by some of its factors; None if it lacks one."""
+    """Return a product without some of its factors; None if it lacks one of them."""
     rest = list(product)
     for each in factors:
         if each not in rest:
@@ -315,7 +314,7 @@ def divide_product(product: Product, *factors: Atom) -> Product | None:
 
 
 def _exact_quotient(numerator: IntExpr, denominator: IntExpr) -> IntExpr | None:
-    """Return the quotient if the denominator is one product that divides all others, else None."""
+    """Return a quotient without remainder; None unless the denominator divides each product."""
     if len(denominator.terms) != 1:
         return ONE if numerator == denominator else None
     ((below, by),) = denominator.terms.items()
@@ -339,7 +338,10 @@ AtomCache = dict[Atom, IntExpr | None]
 
 
 def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
-    """Return an expression with atoms replaced; if ``change`` gives None, look inside the atom."""
+    """Return an expression with its atoms replaced by what ``change`` returns for them.
+
+    If ``change`` returns None, the atom stays, and the expressions inside it are searched.
+    """
     cache = {} if cache is None else cache
     total, same = ZERO, {}
     for product, times in value.terms.items():
@@ -355,7 +357,7 @@ def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = Non
 
 
 def _substitute_atom(atom: Atom, change: AtomChange, cache: AtomCache) -> IntExpr | None:
-    """Return the replacement of an atom; None if it stays."""
+    """Return the replacement of an atom; None if it stays the same."""
     result = change(atom)
     if result is None:
         parts = _substitute_part(atom.args, change, cache)
@@ -416,11 +418,11 @@ def conjuncts(when: Condition) -> list[Condition]:
 
 
 def comparison(operator: str, value: IntExpr) -> Condition:
-    """Return the condition ``value >= 0`` or ``value == 0``, decided if possible."""
+    """Return the condition ``value >= 0`` or ``value == 0``, decided if that is possible."""
     if (number := value.constant_value) is not None:
         return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
     if any(abs(times) >= 2**31 for times in value.terms.values()):
-        return ("unknown", ("overflow", 0, 0))  # meant to wrap around, such as a modular inverse
+        return ("unknown", ("overflow", 0, 0))  # a factor that is meant to overflow
     if operator == "==" and (packed := predicate_bits(value)) is not None:
         result = TRUE
         for each in packed.values():
@@ -445,7 +447,7 @@ def comparison(operator: str, value: IntExpr) -> Condition:
 
 
 def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
-    """Return the conditions that a word packs, by their bits; None for any other word."""
+    """Return the conditions packed into a word, by their bits; None if it is not such a word."""
     result: dict[int, Condition] = {}
     for product, times in value.terms.items():
         if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):
@@ -455,7 +457,7 @@ def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
 
 
 def _is_nonnegative(value: IntExpr) -> bool:
-    """True if all parts of a sum, such as sizes, indices, iterations, remainders, are >= 0."""
+    """True if a sum is >= 0 because all its parts are: sizes, indices, iterations, remainders."""
     if any(times < 0 for times in value.terms.values()):
         value = _lower_bound(value)
     for product, times in value.terms.items():
@@ -468,7 +470,7 @@ def _is_nonnegative(value: IntExpr) -> bool:
 
 
 def _lower_bound(value: IntExpr) -> IntExpr:
-    """Return a lower bound of a sum: subtracted quotients are replaced by n / d."""
+    """Return a lower bound of a sum, in which subtracted quotients ⌊n/d⌋ are replaced by n / d."""
     result = value
     for product, times in value.terms.items():
         for one in product:
@@ -490,7 +492,7 @@ _NONNEGATIVE_KINDS = (
 
 
 def _remainder_comparison(value: IntExpr) -> Condition | None:
-    """Return FALSE for n − d ⌊n/d⌋ − d ≥ 0, TRUE for n − d ⌊n/d⌋ ≥ 0, None for others."""
+    """Return FALSE if a condition is n − d ⌊n/d⌋ − d ≥ 0, TRUE if n − d ⌊n/d⌋ ≥ 0, else None."""
     for product in value.terms:
         for one in product:
             if one.kind != "over":
@@ -510,7 +512,7 @@ def indicator(when: Condition) -> IntExpr:
 
 
 class Substitution:
-    """Replaces atoms in expressions and conditions, each once, and decides comparisons."""
+    """Replaces atoms in expressions and conditions (each atom once), and decides comparisons."""
 
     def __init__(self, change: AtomChange) -> None:
         self._change = change
@@ -556,7 +558,7 @@ def is_known(when: Condition) -> bool:
 
 
 def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
-    """Return the high half of a product; with a constant it may be a quotient in fixed point."""
+    """Return the high half of a product; for a fixed-point factor, this is a quotient."""
     value, factor = left, right.constant_value
     if left.constant_value is not None:
         value, factor = right, left.constant_value
@@ -571,7 +573,7 @@ def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
 
 
 def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
-    """Return ⌊value factor / 2^(32 + by)⌋: ⌊value / d⌋ if the factor is a fixed-point 1 / d."""
+    """Return ⌊value factor / 2^(32 + by)⌋; it is ⌊value / d⌋ if the factor stands for 1 / d."""
     scale = 2 ** (32 + by)
     divisor = round(scale / factor) if factor else 0
     if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):
@@ -588,7 +590,10 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 
 
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
-    """Return the bitwise "and" of a value and a mask; ``place`` distinguishes unknown results."""
+    """Return the bitwise "and" of a value and a mask.
+
+    An unknown result is an atom of its own for each ``place``.
+    """
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
     number = mask.constant_value

@@ -52,7 +52,7 @@ class KernelCode:
 
     @property
     def arguments(self) -> dict[int, str]:
-        """Names of arguments by offset."""
+        """Names of the arguments, by offset in the constant bank."""
         names = dict(enumerate(self.argument_names))
         offsets = enumerate(offset for offset, _ in self.function.arguments)
         return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
@@ -74,7 +74,7 @@ class KernelCode:
 
     @property
     def offsets(self) -> dict[str, int]:
-        """Offsets of arguments by their names in the source, and by their quantities' names."""
+        """Offsets of arguments, by their names in the source and by their quantities' names."""
         by_quantity = {name: offset for offset, name in self.quantities.items()}
         return by_quantity | {name: offset for offset, name in self.arguments.items()}
 
@@ -218,16 +218,16 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
 
 
 def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that :func:`count_launch` takes besides sizes and values."""
+    """Return the settings of :func:`count_launch` other than sizes and values."""
     return {name: settings.get(name) for name in ("dynamic_shared", "array_bytes", "flops")}
 
 
 def read_bodies(
     codes: Sequence[KernelCode], given: Collection[str] = ()
 ) -> list[list[Instruction]]:
-    """Return the instructions of each kernel, which are disassembled together.
+    """Return the instructions of several kernels, which are disassembled together.
 
-    They include the slow paths of divisions and roots if one of their shares is ``given``.
+    They include the slow paths of divisions and roots if ``given`` has the share of one of them.
     """
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]
@@ -236,7 +236,7 @@ def read_bodies(
 
 
 def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
-    """Return the source line of each instruction if names of loops or branches need it."""
+    """Return the source line of each instruction; none if no loop or branch needs a name."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name, code.source_name)
@@ -257,12 +257,13 @@ def count_launch(
     flops: float | str | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
-    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
+    """Return the quantities of a kernel at a launch.
 
     Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source;
     those of the grid also in ``block_x``, ``block_y``, ``block_z``. Without a grid, it is derived
     from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may be formulas,
     too. ``flops`` is the number of operations that the problem needs: another count is an error.
+    Kernels of a batch share the ``cache``.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
@@ -363,7 +364,6 @@ def count_launch(
 
 
 def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str, float]) -> None:
-    """Raise an error if the counted operations differ from the problem's by more than 1 %."""
     (expected,) = evaluate_sizes((flops,), numbers, "flops")  # type: ignore[arg-type]
     if "blocks" not in counts:
         raise DseError("flops need the grid of the launch: give it (--grid)")
@@ -379,7 +379,6 @@ def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str,
 def _array_sizes(
     code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
 ) -> dict[int, float]:
-    """Return the bytes of arrays by the offsets of their arguments."""
     result, pointers = {}, code.function.pointers
     arrays = {name: at for name, at in code.offsets.items() if at in pointers}
     for name, size in sizes.items():
@@ -396,7 +395,7 @@ _EXTERN_SHARED = re.compile(
 def _note_dynamic_shared(
     code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
 ) -> KernelCounts:
-    """Return the counts with an assumption if the kernel may use dynamic shared memory."""
+    """Return the counts, with an assumption if the kernel may use dynamic shared memory."""
     uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
     named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
     unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
@@ -409,7 +408,6 @@ def _note_dynamic_shared(
 
 
 def _as_numbers(macros: Macros) -> dict[str, float]:
-    """Return the macros that are numbers."""
     result = {}
     for name, value in macros.items():
         with suppress(ValueError):
@@ -418,7 +416,7 @@ def _as_numbers(macros: Macros) -> dict[str, float]:
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
-    """Return the sizes of a block or grid in x, y and z."""
+    """Return the sizes of a block or grid in x, y and z; raise an error if one is invalid."""
     try:
         sizes = [int(each) for each in values]
         right = 1 <= len(sizes) <= 3 and all(
@@ -474,7 +472,7 @@ def _check_complete(
 
 
 def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
-    """Describe a loop, a guarded piece of code or a load, with the text of its line."""
+    """Return a description of a loop, a guarded piece of code or a load, with its source line."""
     index = analysis.data_inputs[name]
     place = f"instruction {index * WORD:#x}"
     match = re.search(r"_line_(\d+)", name)

@@ -48,8 +48,8 @@ def size_atom(name: str, axis: str) -> Atom:
 def required_sizes(value: IntExpr) -> set[Atom]:
     """Return the sizes of the launch that a value depends on.
 
-    A value that depends only on a thread's global index does not change with the size of a block:
-    it depends on the number of threads (``nctaid``).
+    The global index of a thread does not change with the size of a block. So a value that uses only
+    this index depends on the number of threads, for which ``nctaid`` stands.
     """
     sizes: set[Atom] = set()
     for axis in AXES:
@@ -62,9 +62,9 @@ def required_sizes(value: IntExpr) -> set[Atom]:
 
 
 def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, set[str]]:
-    """Return if a value has global indices along an axis, and its other registers along it.
+    """Return True if a value has global indices along an axis, and its other registers of it.
 
-    The registers include ``product`` if the index or number of blocks is multiplied.
+    The registers include ``product`` if the block index or the number of blocks is multiplied.
     """
     has_index, others = False, set[str]()
     if not any(one.kind == "special" and one.args[0].endswith(axis) for one in value.atoms()):
@@ -90,10 +90,10 @@ def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, 
 
 
 def _remove_thread_index(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, IntExpr]:
-    """Return if a value contains a thread's global index, and the value without it.
+    """Return True if a value contains a thread's global index, and the value without this index.
 
-    Unless ``strict``, each thread may stand for several elements: the factor of the block index is
-    then a multiple of that of the thread index.
+    If ``strict`` is False, a thread may process several elements: the factor of the block index may
+    then be a multiple of the factor of the thread index.
     """
     block, size, thread, many = (size_atom(n, axis) for n in ("ctaid", "ntid", "tid", "nctaid"))
     terms = dict(value.terms)
@@ -123,7 +123,7 @@ def _values_in(part: Any) -> Iterator[IntExpr]:
 
 
 def follows_threads(analysis: KernelAnalysis, axis: str) -> bool:
-    """True if threads take elements by their global index along an axis, and blocks no pieces."""
+    """True if threads take elements along an axis by global index, and blocks take no pieces."""
     has_index = False
     values = [*analysis.block_runs.values(), *analysis.trip_counts.values()]
     for value in values:
@@ -143,7 +143,6 @@ def follows_threads(analysis: KernelAnalysis, axis: str) -> bool:
 
 
 def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None:
-    """Return the address of an access as an expression for every launch; None if it has none."""
     one, values = analysis.graph.blocks[block].body[place], analysis.values
     if (parts := address_terms(one.text, one.kind == "global_copy")) is None:
         return None
@@ -156,7 +155,8 @@ def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None
 def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) -> IntExpr | None:
     """Return the number of threads along an axis that pass the bounds checks, or None.
 
-    Each access to global memory needs a check, else the result is None; the weakest check counts.
+    It is the largest number that some access to global memory needs. It is None if one of these
+    accesses has no check.
     """
     most: tuple[int, IntExpr] | None = None
     for number, place, one in analysis.instructions():
@@ -176,7 +176,6 @@ def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) ->
 
 
 def _known_number(launch: KernelLaunch, value: IntExpr) -> int | None:
-    """Return an expression's number at a launch; an argument of 8 bytes may be a size."""
     return launch.substitute_pointers(launch.substitute(value)).constant_value
 
 
@@ -185,7 +184,7 @@ def _conditions(runs: IntExpr) -> list[Condition]:
 
 
 def _bound(condition: Condition, axis: str) -> IntExpr | None:
-    """Return the number of threads whose global index meets a condition; None for any other."""
+    """Return the number of threads whose global index meets a condition; None if unknown."""
     if condition[0] != ">=":
         return None
     for product, times in condition[1].terms.items():
@@ -215,7 +214,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*$", r
 
 
 def source_macros(source: str) -> dict[str, float]:
-    """Return the macros of a source that are numbers, or formulas in earlier ones.
+    """Return the macros of a source whose value is a number, or a formula in earlier macros.
 
     >>> source_macros("#define TILE 64\\n#define HALF (TILE / 2)\\n#define real float")
     {'TILE': 64.0, 'HALF': 32.0}
@@ -241,7 +240,7 @@ def evaluate_formula(text: str, numbers: Mapping[str, float]) -> float:
 def evaluate_sizes(
     sizes: Sequence[int | str], numbers: Mapping[str, float], name: str
 ) -> tuple[float, ...]:
-    """Return the sizes of a block or grid, which may be formulas; raise if one is not whole."""
+    """Return the sizes of a block or grid, given as formulas or numbers, which must be whole."""
     result = []
     for each in sizes:
         try:
@@ -261,7 +260,7 @@ def evaluate_sizes(
 
 
 def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
-    """Return a formula with names replaced by the names of quantities, or by numbers."""
+    """Return a formula in which names are replaced by names of quantities, or by numbers."""
 
     def replace(match: re.Match[str]) -> str:
         new = names.get(match[0], match[0])

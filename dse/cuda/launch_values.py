@@ -30,7 +30,6 @@ from stochastic import sizes
 from symbolic.errors import DseError
 
 _MAX_BLOCKS = sizes.BLOCKS_LOOKED  # upper limit on sampled blocks
-#: The indices of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
@@ -40,7 +39,7 @@ def sample_indices(size: int, limit: int) -> Any:
 
 
 def sample_axis(size: int, limit: int) -> tuple[Any, Any]:
-    """Return sampled indices along an axis, and their weights."""
+    """Return sampled indices along an axis, and the number of indices that each represents."""
     indices = sample_indices(size, limit)
     if size <= limit:
         return indices, np.ones(size)
@@ -112,7 +111,7 @@ class LaunchSubstitution(Substitution):
         return self._constants.get(atom)
 
     def _compare(self, operator: str, value: IntExpr) -> Condition:
-        """Return a comparison, decided if the bounds of the sum over all threads allow it."""
+        """Return a comparison, as TRUE or FALSE if the bounds over all threads decide it."""
         low = high = 0
         for product, times in value.terms.items():
             top = times
@@ -166,7 +165,7 @@ class KernelLaunch:
         self.is_sampled = False
 
     def _set_special_registers(self, warp_size: int = 32) -> None:
-        """Set the special registers, the mask of lanes with a thread, and the weights of warps."""
+        """Set the special registers, the mask of lanes that have a thread, and warp weights."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp_size)
         lanes = np.arange(warps * warp_size)
@@ -179,7 +178,7 @@ class KernelLaunch:
         self.weight = weight / weight.sum()
         tid = (lanes % block[0], lanes // block[0] % block[1], lanes // (block[0] * block[1]))
         at = self._special
-        for axis, name in enumerate("xyz"):  # an index that is 0 everywhere is a number
+        for axis, name in enumerate("xyz"):  # an index that is always 0 is a number, not an array
             blocks = np.expand_dims(indices[axis], [each for each in range(5) if each != axis])
             at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
             at[f"ctaid.{name}"] = blocks if grid[axis] > 1 else 0
@@ -198,16 +197,16 @@ class KernelLaunch:
         return result
 
     def substitute(self, value: IntExpr) -> IntExpr:
-        """Return an expression with everything but addresses replaced by numbers."""
+        """Return an expression in which everything except addresses is replaced by numbers."""
         return self._substitution.value(value)
 
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
-        """Replace pointers with a known address by numbers in a substituted expression."""
+        """Return a substituted expression with known addresses of pointers replaced by numbers."""
         numbers = {at: constant(number) for at, number in self.arguments.items()}
         return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
-        """Compute a result of an expression once; its trip counts are part of the cache key."""
+        """Return the cached result for an expression; the cache key includes its trip counts."""
         key = (*key_parts, value, *sorted(required_trip_counts(value, self.trip_counts).items()))
         if key not in self._cache:
             self._cache[key] = compute()
@@ -215,7 +214,7 @@ class KernelLaunch:
 
     # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
-        """Return how often a warp runs something on average: it does if any of its threads does."""
+        """Return how often a warp runs something on average, which it does if any thread does."""
 
         def max_over_lanes(values: Any) -> Any:
             if values.shape[-1] == 1:
@@ -235,7 +234,7 @@ class KernelLaunch:
         return self._mean_over_warps(self.substitute(value), mean_over_lanes, "thread")
 
     def _mean_over_warps(self, value: IntExpr, fold: Any, name: str) -> float:
-        """Return the mean over warps of a value that ``fold`` reduces over lanes, cached."""
+        """Return the mean over warps of a value that ``fold`` reduces over the lanes of a warp."""
         if value.constant_value is not None:
             return float(value.constant_value)
 
@@ -256,7 +255,7 @@ class KernelLaunch:
             raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
-        """Return the largest value of a count while the loops around it are at iteration 0."""
+        """Return the largest value of a count over threads, with loops around it at iteration 0."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
     # --- iterations of the loops that a value depends on
@@ -265,14 +264,14 @@ class KernelLaunch:
     ) -> Any:
         """Return the mean of a value over the iterations of each thread.
 
-        The value is weighted by ``share`` and reduced over lanes by ``fold`` before it is summed.
-        If all loops together have more than ``budget`` iterations, these are sampled.
+        In each iteration, the value is weighted by ``share`` and reduced over lanes by ``fold``. If
+        all loops together have more than ``budget`` iterations, these are sampled.
         """
         heads = self._open_loops(value)
         if not heads:
             return fold(self.value(value) * share)
         inside = {head: len(self.free_loops(self.trip_counts[head]) & heads) for head in heads}
-        head = min(sorted(heads), key=inside.__getitem__)  # the outermost
+        head = min(sorted(heads), key=inside.__getitem__)  # the outermost loop
         many = np.asarray(self.value(self.trip_counts[head]), dtype=float)
         top = int(np.max(many)) if many.size else 0
         if top <= 0:
@@ -295,7 +294,6 @@ class KernelLaunch:
         return total
 
     def _open_loops(self, value: IntExpr) -> frozenset[int]:
-        """Return the loops that a value depends on and whose iteration is not fixed."""
         result, waiting = set[int](), [value]
         while waiting:
             for head in self.free_loops(waiting.pop()) - result - self._iterations.keys():
@@ -320,7 +318,10 @@ class KernelLaunch:
 
     def _atom_value(self, atom: Atom) -> Any:
         if atom not in self._atom_values:
-            if atom.kind in ("first", "total"):  # cached, because these iterate over a loop
+            if atom.kind in (
+                "first",
+                "total",
+            ):  # cached, because their evaluation iterates over a loop
                 heads = sorted(self.free_loops(atom))
                 now = ((head, self._iterations.get(head, 0)) for head in heads)
                 if (key := (atom, *now)) not in self._loop_results:
@@ -375,7 +376,7 @@ class KernelLaunch:
         raise DseError(_INTRICATE)
 
     def _count_until_exit(self, head: int, condition: Condition) -> Any:
-        """Return the number of iterations up to the first in which a condition fails."""
+        """Return the number of iterations up to the first one in which a condition fails."""
         iterations: Any = 1
         running: Any = True
         for _ in self._iterate_loop(head, _MAX_ITERATIONS):
@@ -394,7 +395,7 @@ class KernelLaunch:
         return total
 
     def _iterate_loop(self, head: int, limit: int) -> Iterator[int]:
-        """Set the iteration of a loop to each number in turn; restore it at the end."""
+        """Set the iteration of a loop to each number in turn, and restore it at the end."""
         known, now = self._atom_values, self._iterations.get(head)
         try:
             for number in range(limit):

@@ -50,7 +50,7 @@ from stochastic import sizes
 
 
 def merge_branches(runs: IntExpr) -> IntExpr:
-    """Return a sum in which products with a condition and with its opposite are merged."""
+    """Return a sum in which products with a condition and with its opposite are joined."""
     terms = dict(runs.terms)
     again = True
     while again:
@@ -88,8 +88,8 @@ def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], b
     return next(name for name in names if not is_taken(name))
 
 
-#: Numbers to which mathematical functions compare their argument: infinity, and the limits from
-#: which sine and cosine reduce it in many steps, of float and of double precision.
+#: Numbers with which mathematical functions compare their argument: infinity, and the limits above
+#: which sine and cosine need many steps to reduce it, for float and for double.
 _SPECIAL_VALUES = frozenset({"+INF", "-INF", "105615", "2.14748364800000000000e+09", "2147483648"})
 _STORES = ("global_store", "shared_store", "local_store", "shared_atomic", "global_copy")
 _REGISTER = re.compile(r"U?R\d+")
@@ -113,7 +113,7 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 rest = None if start is None else trip_count(other, loop)
                 if start is not None and rest is not None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
-            # a counter reaches a number for certain only if nothing else ends the loop
+            # a counter surely reaches a number only if nothing else ends the loop before
             if not any(each[0] == "not" for each in conjuncts(condition)):
                 first, second = trip_count(one, loop), trip_count(two, loop)
                 if first is not None and second is not None:
@@ -151,9 +151,10 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
 
 
 def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
-    """Return the loops whose iteration changes an expression; ``cache`` holds those of atoms.
+    """Return the loops whose iteration changes an expression.
 
-    A sum over a whole loop does not change with its iteration.
+    A sum over a whole loop does not change with its iteration. ``cache`` holds the results for
+    atoms.
     """
     if isinstance(part, IntExpr):
         return frozenset().union(*(free_loops(one, cache) for p in part.terms for one in p))
@@ -177,12 +178,12 @@ def _minimum(left: IntExpr, right: IntExpr) -> IntExpr:
 
 
 def is_data_dependent(when: Condition, loop: Loop) -> bool:
-    """True if a condition depends on values that each iteration of a loop loads."""
+    """True if a condition depends on values that are loaded anew in each iteration of a loop."""
     return any(one.kind == "loaded" and one.args[0][1] in loop.blocks for one in atoms_of(when))
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
-    """Return the initial value of a condition that stays true once it is true; else None."""
+    """Return the initial value of a sum whose condition stays true once it is true; else None."""
     if when[0] != ">=" or (parts := _split_linear(when[1], loop)) is None:
         return None
     start, step = parts
@@ -190,7 +191,7 @@ def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
 
 
 def _count_by_trial(condition: Condition, head: int) -> int | None:
-    """Return the trip count by trial if a condition depends on the iteration alone."""
+    """Return the trip count, found by trying iterations, if a condition depends on nothing else."""
     if any(one.kind in ("argument", "special", "input", "loaded") for one in atoms_of(condition)):
         return None
     for number in range(_MAX_TRIALS):
@@ -212,7 +213,6 @@ def _count_by_trial(condition: Condition, head: int) -> int | None:
 
 
 def _is_positive(step: IntExpr) -> bool:
-    """True if a step is a positive number or a sum of sizes."""
     return bool(step.terms) and all(times > 0 for times in step.terms.values())
 
 
@@ -222,7 +222,7 @@ def is_loop_variant(when: Condition | IntExpr, head: int) -> bool:
 
 
 def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
-    """Return start and step of an expression linear in a loop's iteration; else None."""
+    """Return start and step of an expression that is linear in the iteration, else None."""
     head = loop.head
     iteration = Atom("pass", (head,))
     start: dict[Product, int] = {}
@@ -323,7 +323,7 @@ class KernelAnalysis:
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
         self._guarded_blocks: dict[str, Collection[int]] = {}
         slow = (offset // WORD for offset, name in function.callees if is_slow_path(name))
-        self._slow_paths = min(slow, default=len(body))  # they follow the kernel's code
+        self._slow_paths = min(slow, default=len(body))  # all code from here on is slow paths
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
@@ -349,7 +349,7 @@ class KernelAnalysis:
         return len(self.data_inputs) + early
 
     def input_name(self, name: str) -> str:
-        """Return the name of a data input; the names of branches may begin with ``chance``."""
+        """Return the name of a data input, given that name, or with ``chance`` as its prefix."""
         word, _, place = name.partition("_")
         others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
         return next((each for each in others if each in self.data_inputs), name)
@@ -364,7 +364,7 @@ class KernelAnalysis:
         return f"line {low}" if low == high else f"lines {low} to {high}"
 
     def needed_arguments(self) -> list[int]:
-        """Return the offsets of arguments on which counts or guards of accesses depend."""
+        """Return the offsets of arguments on which counts, or the guards of accesses, depend."""
         every = [*self.block_runs.values(), *self.trip_counts.values()]
         for number, place, one in self.instructions():
             if one.guard and one.kind in MEMORY:
@@ -373,7 +373,7 @@ class KernelAnalysis:
         return sorted({a.args[0] for value in every for a in value.atoms() if a.kind == "argument"})
 
     def _drop_unreached(self) -> None:
-        """Remove the trip counts of loops that never run, and data inputs that nothing needs."""
+        """Remove the trip counts of loops that never run, and data inputs that are not needed."""
         for head in self.trip_counts:
             if not self.block_runs.get(head, ZERO).terms:
                 self.trip_counts[head] = ONE
@@ -389,7 +389,7 @@ class KernelAnalysis:
         self.assumptions = {n: at for n, at in self.assumptions.items() if at in reached}
 
     def _name_loaded(self) -> None:
-        """Replace loaded values in counts by data inputs, named by the line of the load."""
+        """Replace loaded values in counts by data inputs, named after the line of the load."""
 
         @functools.cache
         def name_atom(atom: Atom) -> IntExpr | None:
@@ -405,7 +405,7 @@ class KernelAnalysis:
                     counts[number] = substitute(value, name_atom)
 
     def _trip_count(self, head: int) -> IntExpr | None:
-        """Return the trip count of a loop for each entry; None while it is being derived."""
+        """Return the trip count of a loop per entry; None while it is being derived."""
         if head not in self.trip_counts:
             if head in self._exits:
                 return None
@@ -415,13 +415,12 @@ class KernelAnalysis:
 
     # --- how often a block runs
     def _runs_per_iteration(self, number: int) -> IntExpr:
-        """Return how often a block runs in an iteration of its loop (without one: in a thread)."""
+        """Return how often a block runs per iteration of its loop, or per thread if it has none."""
         if number not in self._entry_counts:
             self._entry_counts[number] = self._entry_count(number)
         return ONE if number in self.graph.loops else self._entry_counts[number]
 
     def _runs_per_thread(self, number: int) -> IntExpr:
-        """Return how often a block runs for each thread that starts."""
         result, head = self._runs_per_iteration(number), self.graph.innermost_loops.get(number)
         while head is not None:
             many = self._trip_count(head)
@@ -435,7 +434,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product summed over iterations; a branch to stay lacks the last one."""
+        """Return a product summed over iterations; if ``staying`` is a factor, without the last."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -445,7 +444,7 @@ class KernelAnalysis:
         return rest * (trip_count - ONE)
 
     def _entry_count(self, number: int) -> IntExpr:
-        """Return how often a block is entered, except from latches of its own loop."""
+        """Return how often a block is entered; for a loop head, only from outside its loop."""
         flow, loop, around = self.graph, self.graph.loops.get(number), self._enclosing_loop(number)
         if number == 0:
             return ONE
@@ -462,7 +461,7 @@ class KernelAnalysis:
         return merge_branches(often)
 
     def _dominator_at_level(self, number: int, around: int | None) -> int | None:
-        """Return the nearest dominator in the same loop; None if there is none."""
+        """Return the nearest dominator in the same loop as a block; None if there is none."""
         dominator = self.graph.immediate_dominators[number]
         while dominator != around and self._enclosing_loop(dominator) != around:
             head = self.graph.innermost_loops.get(dominator)
@@ -474,18 +473,18 @@ class KernelAnalysis:
         return dominator
 
     def _enclosing_loop(self, number: int) -> int | None:
-        """Return the loop from which a block is entered: for a loop head the parent loop."""
+        """Return the innermost loop around a block; for a loop head, the parent of its loop."""
         if number in self.graph.loops:
             return self.graph.loops[number].parent
         return self.graph.innermost_loops.get(number)
 
     def _edge_runs(self, number: int, successor: int, around: int | None) -> IntExpr:
-        """Return how often one block leads to another, in an iteration of a loop around both."""
+        """Return how often one block leads to another, per iteration of a loop around both."""
         often = self._runs_per_iteration(number) * self._branch_share(number, successor)
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
-        """Return how often nested loops are left, given the runs of an exit in one iteration."""
+        """Return how often nested loops are left by an exit, given its runs in one iteration."""
         while head is not None and head != around:
             self._trip_count(head)
             self._runs_per_iteration(head)
@@ -499,7 +498,7 @@ class KernelAnalysis:
         return runs
 
     def _branch_share(self, number: int, successor: int) -> IntExpr:
-        """Return the share of a block's runs that lead to a successor."""
+        """Return the share of a block's runs that continue at a successor."""
         block = self.graph.blocks[number]
         if len(set(block.successors)) == 1:
             return ONE
@@ -508,7 +507,7 @@ class KernelAnalysis:
         return self._branch_shares[number][block.successors.index(successor)]
 
     def _find_branch_shares(self, number: int) -> tuple[IntExpr, IntExpr]:
-        """Return the shares of a branch's runs in which its guard holds and fails."""
+        """Return the shares of a branch's runs in which its guard holds and in which it fails."""
         head = self.graph.innermost_loops.get(number)
         block = self.graph.blocks[number]
         while head is not None:
@@ -536,14 +535,14 @@ class KernelAnalysis:
                 taken = atom_expr("input", name)
                 return (taken, ONE - taken) if share == other[0] else (ONE - taken, taken)
         for to, share in zip(block.successors, other, strict=True):
-            if loop is not None and to not in self.graph.loops[loop].blocks:  # an early exit
+            if loop is not None and to not in self.graph.loops[loop].blocks:  # an early loop exit
                 record_name("leaves", self.lines, at, self.assumptions)
                 return share
         chance = atom_expr("input", self._name_branch(block))
         return chance, ONE - chance
 
     def _name_assumption(self, word: str, at: int) -> str:
-        """Record an assumption about a line; if its value is given, a data input instead."""
+        """Record an assumption about a line, or a data input if its value is given."""
         line = self.lines.get(at)
         name = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
         (self.data_inputs if name in self._given else self.assumptions).setdefault(name, at)
@@ -552,9 +551,9 @@ class KernelAnalysis:
     def _rare_path(self, block: BasicBlock, successor: int) -> str:
         """Return "slow" or "wait" if a branch rarely leads to a successor, else "".
 
-        Slow paths are called functions for divisions and roots, and code of mathematical functions
-        for special values: the longer path of a branch that the source does not have. Waits poll
-        what other threads write.
+        "slow": the code calls a function for divisions or roots, or is the longer side of a branch
+        in a mathematical function that handles special values. "wait": a loop polls what other
+        threads write.
         """
         graph, is_slow = self.graph, self._is_slow_path(block)
         near = [successor, *graph.blocks[successor].successors]
@@ -575,7 +574,7 @@ class KernelAnalysis:
         return "slow" if lengths[successor] == max(lengths.values()) else ""
 
     def _is_in_function(self, block: BasicBlock) -> bool:
-        """True if a branch belongs to a mathematical function that its line calls."""
+        """True if a branch belongs to a mathematical function that is called on its line."""
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if self._is_slow_path(block):
             return True
@@ -588,7 +587,7 @@ class KernelAnalysis:
         return line not in kinds.branches | kinds.loops
 
     def _is_slow_path(self, block: BasicBlock) -> bool:
-        """True if a block belongs to a compiler's function for special values."""
+        """True if a block belongs to the compiler's function for special values."""
         return bool(block.body) and block.body[0].source_index >= self._slow_paths
 
     def _is_wait(self, loop: Loop) -> bool:
@@ -624,7 +623,6 @@ class KernelAnalysis:
         return any(one.kind == "loaded" and self._is_own_load(one) for one in atoms_of(when))
 
     def _is_own_load(self, atom: Atom) -> bool:
-        """True if the address of a load differs between threads, or is unknown."""
         _, block, place = atom.args[0]
         _, _, address = self.graph.blocks[block].body[place].text.partition("[")
         values = (self.values.operand_value(n, block, place) for n in _REGISTER.findall(address))
@@ -651,7 +649,7 @@ class KernelAnalysis:
         return word + place
 
     def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
-        """Return the blocks that run only if a branch leads to one of its successors."""
+        """Return the blocks that run only if a branch takes one of its two ways."""
         graph = self.graph
         loop = graph.loops.get(successor)
         entries = [
@@ -668,7 +666,7 @@ class KernelAnalysis:
         return frozenset(result)
 
     def _loop_line(self, loop: Loop, exit_index: int) -> int | None:
-        """Return a loop's source line, if possible one with a keyword such as ``for``."""
+        """Return a loop's source line, preferably a line with a keyword such as ``for``."""
         blocks = self.graph.blocks
         latches = [blocks[each].terminator.index for each in loop.latches]
         head = [one.index for one in blocks[loop.head].body]
@@ -678,7 +676,7 @@ class KernelAnalysis:
 
     # --- trip counts
     def _find_trip_count(self, loop: Loop) -> IntExpr:
-        """Return how often the head of a loop runs for each entry, and record its exits."""
+        """Return how often the head of a loop runs per entry, and record the exits of the loop."""
         counts: list[IntExpr | None] = []
         ends: list[int] = []
         unknown: list[int] = []
@@ -690,7 +688,7 @@ class KernelAnalysis:
                 continue
             when = self.values.solved_guard(number, len(block.body) - 1)
             when = negate(when) if leaving[0] else when
-            if when == TRUE:  # never left here
+            if when == TRUE:  # the loop is never left here
                 continue
             parts = conjuncts(when)
             decided = [p for p in parts if is_known(p) and not is_data_dependent(p, loop)]

@@ -50,9 +50,9 @@ from dse.cuda.launch_values import BLOCKS, KernelLaunch, sample_axis, sample_ind
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts
 from stochastic import sizes
 
-#: Bytes of a sector (the unit that caches and DRAM transfer), and of a word of a memory bank.
+#: Bytes of a sector, the unit that caches and DRAM transfer; and bytes of a word of a memory bank.
 SECTOR, WORD = 32, 4
-#: Number of banks of shared memory, and of quarters (sectors) of a cache line.
+#: Number of banks of shared memory; and number of sectors of a cache line, which are its quarters.
 BANKS, QUARTERS = 32, 4
 
 Lanes = npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ def shared_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool 
 def _count_by_groups(
     count: Callable[[int], Any], addresses: Lanes, active: Mask, width: int, load: bool
 ) -> Any:
-    """Return a count by groups of lanes; with half as many groups if pairs load the same words."""
+    """Return ``count(groups)``, with half as many groups if pairs of lanes load the same words."""
     words = max(width // WORD, 1)
     if load and words > 1:
         return np.where(_has_equal_pairs(addresses, active), count(words // 2), count(words))
@@ -98,7 +98,7 @@ def _count_by_groups(
 
 
 def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -> Any:
-    """Return the wavefronts of requests whose lanes are served in groups, one after the other."""
+    """Return the wavefronts per request if groups of its lanes are served one after the other."""
     shape = (len(addresses) * groups, addresses.shape[-1] // groups)
     lanes = active.reshape(shape)
     most = _max_per_bank(_touched_pieces(addresses.reshape(shape), lanes, width, WORD), BANKS)
@@ -106,7 +106,6 @@ def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -
 
 
 def _active_groups(active: Mask, groups: int) -> Any:
-    """Return the number of groups with an active lane."""
     return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
 
 
@@ -123,7 +122,7 @@ def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
 
 
 def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> Any:
-    """Return the pieces of memory that each request touches, with repetitions."""
+    """Return the pieces of memory that each request touches; a piece may be listed repeatedly."""
     begin = np.take_along_axis(addresses, active.argmax(axis=-1)[:, None], axis=-1)
     addresses = np.where(active, addresses, begin)
     more = np.arange((width - 1) // size + 2)
@@ -133,7 +132,6 @@ def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> An
 
 
 def _sort_distinct(pieces: Lanes) -> tuple[Any, Any]:
-    """Return the sorted pieces, and a mask that marks the first of equal pieces."""
     ordered = np.sort(pieces, axis=-1)
     return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
 
@@ -145,26 +143,26 @@ def _max_per_bank(pieces: Lanes, banks: int) -> Any:
     return np.bincount(at[new], minlength=len(pieces) * banks).reshape(-1, banks).max(axis=-1)
 
 
-#: Pairs: the bytes by which a step moves an address, and the number of steps.
+#: One pair per stride: the bytes by which a step moves the address, and the number of steps.
 Strides = tuple[tuple[int, int], ...]
-#: Upper limits on sampled blocks, and on sampled requests of their warps in all iterations.
+#: Upper limit on sampled blocks, and on sampled requests of all their warps and iterations.
 _MAX_BLOCKS, _MAX_REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 
 @dataclass(frozen=True, slots=True)
 class WarpRequests:
-    """Requests of warps: first bytes of lanes, active lanes, and weights."""
+    """Requests of warps: the first byte of each lane, the mask of active lanes, and weights."""
 
     addresses: npt.NDArray[np.int64]
     active: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float64]
 
     def min_sectors(self, width: int) -> float:
-        """Return the fewest sectors that hold the requested bytes."""
+        """Return the smallest number of sectors that can hold the requested bytes."""
         return self.mean(-(-self.active.sum(axis=-1) * width // SECTOR))
 
     def mean(self, numbers: Any) -> float:
-        """Return the weighted mean of a number of each request."""
+        """Return the weighted mean over the requests, given one number per request."""
         least = float(numbers.min())  # subtracted so that equal values stay exact
         return least + float(np.average(numbers - least, weights=self.weight))
 
@@ -190,7 +188,7 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
 
 
 def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> list[Atom]:
-    """Return the atoms of the trip counts that an address or a guard depends on."""
+    """Return the atoms in the trip counts on which an address or a guard depends."""
     every = {
         **required_trip_counts(address, launch.trip_counts),
         **required_trip_counts(guard, launch.trip_counts),
@@ -207,14 +205,13 @@ def _block_axes(atom: Atom) -> set[str]:
 
 
 def _is_block_condition(atom: Atom) -> bool:
-    """True if a condition depends on block indices alone."""
     kinds = ("if", "over", "scaled", "least", "most")
     every = atom.atoms()
     return atom.kind == "if" and all(a.kind in kinds or _is_block_index(a) for a in every)
 
 
 def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
-    """Return an instruction's requests, made by the lanes whose guard is not 0."""
+    """Return the requests of an instruction, made by the lanes in which its guard is not 0."""
     atoms = dict.fromkeys((*address.atoms(), *guard.atoms()))
     axes = [name for name in BLOCKS if launch.grid[BLOCKS.index(name)] > 1]
     used = {*atoms, *_trip_count_atoms(launch, address, guard)}
@@ -249,7 +246,7 @@ def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> 
 
 
 def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, float]:
-    """Return the distribution of the offset in a unit of bytes over all moves of an address.
+    """Return how often each offset within ``unit`` bytes occurs among the moves of an address.
 
     >>> alignment_shares(((4, 6), (32, 1000)), 0, 8)
     {0: 0.5, 4: 0.5}
@@ -266,7 +263,7 @@ def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, floa
 
 
 def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Strides, IntExpr]:
-    """Return the strides of an address by iterations and by blocks, and the remaining address."""
+    """Return the strides of an address per iteration and per block, and the remaining address."""
     iterations, blocks, rest = [], [], dict(address.terms)
     for product, times in address.terms.items():
         one = product[0] if len(product) == 1 else None
@@ -285,7 +282,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: Runs of an instruction: expression, per warp, per thread; its lanes; True if its guard is known.
+#: Runs of an instruction (as an expression, per warp, per thread), the expression of its lanes, and
+#: True if its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -350,7 +348,7 @@ class MemoryAccesses:
         self._footprints = Footprints(launch, self._array_bytes)
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._local_bytes = 0.0
-        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown, too).
+        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown one).
         self._unknown_bytes: dict[tuple[str, int | None], float] = defaultdict(float)
         self._unknown_accesses: dict[tuple[str, Address | None], float] = {}
         #: Arguments that are addresses of arrays, which begin at whole lines.
@@ -362,7 +360,7 @@ class MemoryAccesses:
         return [each for each in self.accesses if each.instruction.kind in kinds]
 
     def add(self, block: int, place: int) -> None:
-        """Add an instruction by its block and its place there."""
+        """Add an instruction, given by its block and by its index in the block."""
         one = self.analysis.graph.blocks[block].body[place]
         runs, many, per_thread, guard, is_guard_known = self.frequency(block, place)
         address = self._address(one, block, place)
@@ -415,7 +413,7 @@ class MemoryAccesses:
         return None if number is None else 16.0 * number
 
     def _argument_of(self, address: Address) -> int | None:
-        """Return the offset of the only argument that is the array of an address."""
+        """Return the offset of the only pointer in an address; None if there is not exactly one."""
         offsets = [
             product[0].args[0]
             for product, times in address[0].terms.items()
@@ -425,7 +423,7 @@ class MemoryAccesses:
         return offsets[0] if len(offsets) == 1 else None
 
     def _repeated_iterations(self, block: int, address: Address | None) -> float:
-        """Return how often the loops around a block repeat an address without changing it."""
+        """Return the number of iterations, in loops around a block, that use the same address."""
         result, head = 1.0, self.analysis.graph.innermost_loops.get(block)
         while head is not None and address is not None:
             loop = self.analysis.graph.loops[head]
@@ -436,7 +434,7 @@ class MemoryAccesses:
         return result
 
     def _unknown_total(self, blocks: int) -> FixedAndGrowing:
-        """Return the bytes of blocks at unknown addresses, at most the sizes of the arrays."""
+        """Return the bytes touched at unknown addresses, limited by the sizes of the arrays."""
         total = np.zeros(2)
         for (_, array), size in self._unknown_bytes.items():
             limit = math.inf if array is None else self._array_bytes.get(array, math.inf)
@@ -467,7 +465,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return bytes that a block, and if known the grid, touches, and formulas for them."""
+        """Return the bytes that a block and (if known) the grid touch, and formulas for them."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
@@ -501,7 +499,7 @@ class MemoryAccesses:
         return variable, fixed + more
 
     def _known_guard(self, runs: IntExpr) -> IntExpr:
-        """Return the product of the known conditions under which lanes run; 1 if there is none."""
+        """Return the product of the known conditions under which lanes run; 1 if none is known."""
         result = ONE
         for one in common_atoms(runs):
             if one.kind == "if" and self._is_known(IntExpr({(one,): 1})):
@@ -517,7 +515,7 @@ class MemoryAccesses:
         )
 
     def _is_base_address(self, product: tuple[Atom, ...], shared: bool) -> bool:
-        """True if a term of an address is an array's start; in shared memory, any constant."""
+        """True if a term of an address is an array's start (in shared memory: a constant)."""
         if len(product) != 1:
             return False
         (one,) = product
@@ -528,11 +526,11 @@ class MemoryAccesses:
     def _request_cost(
         self, instruction: Instruction, address: Address | None, guard: IntExpr
     ) -> tuple[float | None, float, float, float]:
-        """Return a warp's mean sectors, wavefronts, fewest possible sectors and lanes."""
+        """Return the mean sectors, wavefronts, fewest possible sectors and lanes of one request."""
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
-        offset %= unit  # whole units do not matter
+        offset %= unit  # only the offset within a unit matters
         access = access_width(instruction), load, shared
 
         def compute_cost() -> tuple[float | None, float, float, float]:
@@ -548,7 +546,7 @@ class MemoryAccesses:
                 strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
             every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
             lanes = every.mean(every.active.sum(axis=-1))
-            if rest is None:  # assumed contiguous
+            if rest is None:  # unknown addresses are assumed to be contiguous
                 row = access[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
                 return None, *_mean_cost(every, row, *access)[1:], lanes
             total = np.zeros(3)
@@ -562,7 +560,7 @@ class MemoryAccesses:
 
 
 def _matrix_share(instruction: Instruction) -> float:
-    """Return the share of lanes whose addresses an access reads; LDSM reads 8 for each matrix."""
+    """Return the share of lanes whose addresses an access uses: LDSM uses 8 per matrix."""
     if instruction.name not in ("LDSM", "STSM"):
         return 1.0
     return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
@@ -583,7 +581,7 @@ def _lane_part(address: IntExpr) -> IntExpr:
 def _mean_cost(
     requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool
 ) -> tuple[float, float, float]:
-    """Return mean sectors, mean wavefronts and the fewest sectors of requests."""
+    """Return the mean sectors, the mean wavefronts and the fewest possible sectors of requests."""
     count = shared_wavefronts if shared else cache_wavefronts
     wavefronts = requests.mean(count(addresses, requests.active, width, load=load))
     touched = requests.mean(sectors(addresses, requests.active, width))
@@ -591,7 +589,7 @@ def _mean_cost(
 
 
 def is_device_array(atom: Atom) -> bool:
-    """True if an atom is the address of an array of the source, from bank 4 of the constants."""
+    """True if an atom is the address of an array of the source (in bank 4 of the constants)."""
     return _is_constant(atom) and str(atom.args[0][1]).startswith("c[0x4]")
 
 
@@ -600,7 +598,6 @@ def _is_constant(atom: Atom) -> bool:
 
 
 def _split_constant(address: IntExpr) -> Address:
-    """Return an address without its constant, and the constant."""
     fixed = address.terms.get((), 0)
     if not fixed:
         return address, 0
@@ -609,7 +606,7 @@ def _split_constant(address: IntExpr) -> Address:
 
 @functools.lru_cache(maxsize=1 << 14)
 def address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
-    """Return the operands that the first or last address in a text adds, with their factors."""
+    """Return the operands, with factors, whose sum is the first or last address in a text."""
     inside = [m[1] for each in split_operands(text) if (m := _INSIDE.search(each.strip()))]
     if not inside:
         return None
@@ -638,7 +635,7 @@ AccessKey = tuple[str, tuple[object, ...], Strides, Strides]
 
 @dataclass(slots=True)
 class ByteSet:
-    """Bytes in ranges between ``low`` and ``high``; the whole set is ``scale`` times as large."""
+    """Ranges of bytes from ``low`` to ``high``, which stand for ``scale`` times as many bytes."""
 
     ranges: ByteRanges
     scale: float = 1.0
@@ -649,16 +646,17 @@ class ByteSet:
         self.low, self.high = int(self.ranges[0, 0]), int(self.ranges[-1, 1])
 
     def repeat(self, stride: int, count: int) -> ByteSet:
-        """Return the union of the set with its copies, each moved by one more stride.
+        """Return the union of the set with its copies, each ``stride`` bytes after the last.
 
-        Beyond the length of the set each copy adds the same number of bytes.
+        If there are too many copies, only the first are computed: once copies are farther from the
+        first than the length of the set, each adds the same number of bytes.
         """
         if stride == 0 or count <= 1:
             return self
         reach = (count - 1) * abs(stride)
         copies, length = count, int(self.ranges[-1, 1]) - int(self.ranges[0, 0])
         start = self.ranges - (reach if stride < 0 else 0)
-        if len(self.ranges) == 1 and abs(stride) <= length:  # stays one range
+        if len(self.ranges) == 1 and abs(stride) <= length:  # the copies form one range
             return ByteSet(start + np.array([0, reach]), self.scale)
         if len(self.ranges) * count > _MAX_RANGES:
             needed = length // abs(stride) + 3
@@ -675,24 +673,24 @@ class ByteSet:
         return result
 
     def sector_bytes(self) -> float:
-        """Return the bytes of the sectors that the set touches."""
+        """Return the total size in bytes of the sectors that the set touches."""
         ends = np.stack([self.ranges[:, 0] // SECTOR, -(-self.ranges[:, 1] // SECTOR)], axis=1)
         size = byte_count(union_ranges(ends * SECTOR)) * self.scale
         return min(size, _sector_span(self.low, self.high))
 
 
 def byte_count(ranges: ByteRanges) -> int:
-    """Return the bytes of disjoint ranges."""
+    """Return the total number of bytes in disjoint ranges."""
     return int((ranges[:, 1] - ranges[:, 0]).sum())
 
 
 def _sector_span(low: int, high: int) -> float:
-    """Return the bytes of the sectors from one byte to another."""
+    """Return the total size in bytes of the sectors that the addresses from low to high touch."""
     return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
 
 
 def union_ranges(ranges: ByteRanges) -> ByteRanges:
-    """Return the union of ranges as sorted, disjoint ranges.
+    """Return the union of ranges [first, end) as sorted, disjoint ranges.
 
     >>> union_ranges(np.array([[8, 12], [0, 4], [4, 6]])).tolist()
     [[0, 6], [8, 12]]
@@ -704,12 +702,12 @@ def union_ranges(ranges: ByteRanges) -> ByteRanges:
     return np.stack([ranges[first, 0], reach[last]], axis=1)
 
 
-#: Bytes that are independent of the size of block or launch, and those that grow with it.
+#: Two numbers of bytes: independent of the size of the block or launch, and growing with it.
 FixedAndGrowing = npt.NDArray[np.float64]
 
 
 class Footprints:
-    """The bytes that the accesses of a kernel touch at a launch, by array."""
+    """The bytes that the accesses of a kernel touch during a launch, by array."""
 
     def __init__(
         self, launch: KernelLaunch, array_bytes: Mapping[int, float] | None = None
@@ -720,7 +718,7 @@ class Footprints:
         self._grows_with_threads: set[AccessKey] = set()
 
     def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """Add an access by ``threads`` of a block; True if its address can be followed."""
+        """Add an access by ``threads`` threads of a block; True if its address can be followed."""
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
             moving, lambda: self._access_pattern(moving, width), "pattern", width
@@ -758,10 +756,10 @@ class Footprints:
         return loaded + stored
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes loaded or stored, at most the extent of each array.
+        """Return the bytes loaded or stored, limited for each array to the range that is touched.
 
-        Of a block, the bytes grow with its size unless each access touches only one address. Of all
-        blocks, they grow with the grid if the block index moves the addresses.
+        The bytes of one block grow with its size, unless each access touches only one address. The
+        bytes of all blocks grow with the grid if the block index changes the addresses.
         """
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1
@@ -794,7 +792,6 @@ class Footprints:
 
 
 def _distinct_values(launch: KernelLaunch, value: IntExpr) -> npt.NDArray[np.int64] | None:
-    """Return the distinct values of an expression; None if there are too many."""
     inside = {(one.kind, one.args[0]) for one in value.atoms() if one.kind in ("pass", "special")}
     heads = [name for kind, name in inside if kind == "pass"]
     blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]

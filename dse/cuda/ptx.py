@@ -89,7 +89,7 @@ def is_ptx(text: str) -> bool:
 
 
 def find_entries(text: str, file: str) -> dict[str, int]:
-    """Return the position of each kernel's head in PTX text, by the kernel's name."""
+    """Return, by the name of each kernel, the position at which it begins in PTX text."""
     heads = re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
     places = {head[1]: head.end() for head in heads}
     if not places:
@@ -98,7 +98,6 @@ def find_entries(text: str, file: str) -> dict[str, int]:
 
 
 def _blank_comments(text: str) -> str:
-    """Return a text in which blanks replace comments and source directives."""
     return _COMMENTS.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
 
 
@@ -180,7 +179,7 @@ class PtxReader:
             self.shared_bytes += size * math.prod(lengths)
 
     def _statements(self) -> tuple[list[str], dict[str, int], dict[int, int]]:
-        """Return the statements, the places of labels, and the lines of statements."""
+        """Return the statements, the statement index of each label, and each statement's line."""
         statements, labels, lines = list[str](), dict[str, int](), dict[int, int]()
         line, counted = 1, 0
         for match in re.compile(r"[^;]+").finditer(self.text, self.begin + 1, self.end):
@@ -221,7 +220,7 @@ class PtxReader:
         return one
 
     def _operation(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return the registers that an operation writes, and the machine operation."""
+        """Return the registers that an operation writes, and the equivalent machine operation."""
         if name == "setp":
             return self._comparison(parts, operands)
         if name in _MEMORY or (name == "cp" and len(operands) > 1):
@@ -262,7 +261,7 @@ class PtxReader:
         return written, f"{opcode} {text.replace('--', '')}"
 
     def _comparison(self, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return the predicates and the machine operation of ``setp``."""
+        """Return the predicates that ``setp`` writes, and its machine operation."""
         written = [self._predicate(each) for each in operands[0].split("|")]
         values = [self._value(each) for each in operands[1:3]]
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
@@ -277,7 +276,7 @@ class PtxReader:
         return written, f"ISETP.{word}{sign}.{join} {both}"
 
     def _access(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return the registers and the machine operation of a load, store or atomic operation."""
+        """Return the registers and the operation, in machine code, of a load, store or atomic."""
         if name == "cp":
             width = int(operands[2]) if operands[2:3] and operands[2].isdigit() else 4
             places = ",".join(self._value(each) for each in operands[:2])
@@ -301,20 +300,19 @@ class PtxReader:
 
     # --- operands
     def _destinations(self, operand: str, predicate: bool) -> list[str]:
-        """Return the registers of a destination."""
         names = re.split(r"[\s,|]+", operand.strip("{} "))
         if predicate:
             return [self._predicate(each) for each in names]
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand; a vector has several."""
+        """Return the values of an operand, which has several if it is a vector."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
 
     def _register(self, name: str) -> str:
-        """Return the machine register of a PTX register of any width."""
+        """Return the machine register that stands for a PTX register of any width."""
         return self.registers.setdefault(name, f"R{4 * len(self.registers)}")
 
     def _predicate(self, name: str) -> str:
@@ -325,7 +323,7 @@ class PtxReader:
         return self.registers.setdefault(name, f"P{4 * len(self.registers)}")
 
     def _value(self, operand: str) -> str:
-        """Return an operand that is read, in the notation of machine code."""
+        """Return a source operand in the notation of machine code."""
         if operand.startswith("["):
             parts = [each.strip() for each in re.split(r"[+,]", operand[1:-1].strip("{} "))]
             return f"[{self._address(parts)}]"
@@ -358,7 +356,7 @@ class PtxReader:
 
 
 def _instruction_kind(name: str, parts: list[str], kind: str) -> str:
-    """Return the class of an operation: that of Hong 2012, Table 7, if the table has it."""
+    """Return the class of an operation, from Table 7 of Hong 2012 if it has the operation."""
     floating = next(iter(_float_types(parts)), "")
     if name in _ALU and "param" not in parts:
         return "move"
@@ -370,12 +368,10 @@ def _instruction_kind(name: str, parts: list[str], kind: str) -> str:
 
 
 def _float_types(parts: list[str]) -> list[str]:
-    """Return the floating-point types of an operation."""
     return [part for part in parts if re.match(r"b?t?f\d", part)]
 
 
 def _opaque_opcode(name: str, parts: list[str]) -> str:
-    """Return the machine operation of a PTX operation whose value is unknown."""
     if name == "bar" and "warp" in parts:
         return "WARPSYNC"
     if name in _OPAQUE_OPCODES:
@@ -387,6 +383,5 @@ def _opaque_opcode(name: str, parts: list[str]) -> str:
 
 
 def _type_size(kind: str) -> int:
-    """Return the bytes of a type such as ``f32``."""
     bits = re.search(r"(\d+)(x2)?$", kind)
     return _BYTES.get(bits[1], 4) * (2 if bits[2] else 1) if bits else 4

@@ -90,7 +90,7 @@ class Operation:
         self.opcode, self.result_count = one.opcode, one.result_count
 
     def inputs(self) -> list[IntExpr]:
-        """Return the values of the operands after results and carries."""
+        """Return the values of the operands other than results and carries."""
         return [self.value(each) for each in self.operands[self.result_count :]]
 
     def value(self, text: str) -> IntExpr:
@@ -102,7 +102,7 @@ class Operation:
         return self.values.predicate_condition(text, self.block, self.place)
 
     def register_distance(self, register: str) -> int:
-        """Return by how many registers a register follows the first register of the result."""
+        """Return how many registers after the first register of the result a register is."""
         first = _NUMBER.search(self.operands[0])
         number = _NUMBER.search(register)
         return int(number[0]) - int(first[0]) if first and number else 1
@@ -139,7 +139,7 @@ def _mad(op: Operation) -> IntExpr:
 
 
 def _upper_half(op: Operation, text: str) -> IntExpr:
-    """Return the high half of a pair that an operand names by its low one."""
+    """Return the high half of a pair of registers, given an operand that names the low half."""
     register = re.fullmatch(r"(U?R)(\d+)", text)
     if register is None:
         return ZERO if text.endswith("RZ") else op.unknown("upper")
@@ -147,7 +147,7 @@ def _upper_half(op: Operation, text: str) -> IntExpr:
 
 
 def _shift(op: Operation) -> IntExpr:
-    """Return a shifted value; PTX's shift to the right (SHFR) may be of 64 bits."""
+    """Return a shifted value; PTX's shift to the right (SHFR) may shift 64 bits."""
     parts = op.inputs()
     value, by = parts[0], parts[1].constant_value
     if "L" in op.modifiers:
@@ -164,7 +164,7 @@ def _shift(op: Operation) -> IntExpr:
 
 
 def _multiply_wide(op: Operation) -> IntExpr:
-    """Return PTX's 64-bit product; with a large constant it is part of a quotient."""
+    """Return PTX's 64-bit product; if one factor is a large constant, it is part of a quotient."""
     value, by = op.inputs()[:2]
     value, by = (by, value) if by.constant_value is None else (value, by)
     factor = by.constant_value
@@ -197,7 +197,7 @@ def _lea(op: Operation) -> IntExpr:
 
 
 def _logic(op: Operation) -> IntExpr:
-    """Return the value of LOP3, a truth table of three bits, where it is a mask or a sum."""
+    """Return the value of LOP3, given by a truth table of three bits, if it is a mask or a sum."""
     parts = op.inputs()
     table = next((p.constant_value for p in parts[3:4]), None)
     first, second = (*parts, ZERO)[:2]
@@ -207,7 +207,7 @@ def _logic(op: Operation) -> IntExpr:
         return first + second
     if table == 0x3C:
         return atom_expr("exclusive or", first, second)
-    if table in (0x0C, 0x30) and first == second:  # (not a) and a
+    if table in (0x0C, 0x30) and first == second:  # (not a) and a, which is 0
         return ZERO
     if table == 0xFC:
         return atom_expr("bitwise or", first, second)
@@ -223,7 +223,6 @@ def _logic(op: Operation) -> IntExpr:
 
 
 def _is_uncertain(value: IntExpr) -> bool:
-    """True if a value depends on data or cannot be derived."""
     return any(one.kind in ("unknown", "loaded", "reciprocal", "table") for one in value.atoms())
 
 
@@ -232,7 +231,7 @@ def _move(op: Operation) -> IntExpr:
 
 
 def _load_constant(op: Operation) -> IntExpr:
-    """Return the value of LDC: a constant of the launch, or an entry of the table of jumps."""
+    """Return the value of LDC, which reads a constant of the launch or the jump table."""
     if (read := op.values.constants.jump_table_entry(op.operands[-1])) is None:
         return _move(op)
     register, offset = read
@@ -240,7 +239,7 @@ def _load_constant(op: Operation) -> IntExpr:
 
 
 def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
-    """Return the condition for a jump-table entry to equal a target; None for any other value."""
+    """Return the condition that a jump-table entry equals a target; None for other values."""
     if place is None or (one := sole_atom(value, "table")) is None:
         return None
     table, at = one.args
@@ -252,7 +251,7 @@ def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
 
 
 def _load_half_pair(op: Operation) -> IntExpr:
-    """Return the constant that HFMA2 of zeros loads as two 16-bit numbers."""
+    """Return the constant that HFMA2 loads as two 16-bit numbers by a product of zeros."""
     operands = op.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
         return op.unknown("halves")
@@ -288,14 +287,13 @@ def _least_or_most(op: Operation) -> IntExpr:
 
 
 def _vote(op: Operation) -> IntExpr:
-    """Return the unknown value of VOTE; the mask of active lanes is the same at all places."""
+    """Return an unknown value for VOTE, always the same one for the mask of active lanes."""
     if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
         return _unknown_value("lanes", 0, 0)
     return op.unknown(op.opcode)
 
 
 def _convert(op: Operation) -> IntExpr:
-    """Return the value of a conversion between integers and floats, which are part of divisions."""
     value = op.inputs()[0]
     if op.name == "F2I":
         for each in value.terms:
@@ -315,7 +313,7 @@ def _compare(op: Operation) -> Condition:
     operands = op.operands
     first, second = (op.value(each) for each in operands[2:4])
     word = op.modifiers[0]
-    if "EX" in op.modifiers:  # high halves compare as the low ones do
+    if "EX" in op.modifiers:  # the result for the high halves follows from that for the low ones
         when = op.condition(operands[-1])
         return when if op.result == 0 else negate(when)
     difference = first - second
@@ -338,7 +336,7 @@ def _compare(op: Operation) -> Condition:
 
 
 def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Condition) -> Condition:
-    """Return a comparison in which a negative value is larger than all others.
+    """Return a comparison in which a negative value counts as larger than all others.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
@@ -351,7 +349,7 @@ def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Conditio
     else:
         of_size = combine(negative, signed, operator="or")
         of_negative = combine(negative, signed)
-    if comparison(">=", -right) != TRUE:  # a size, or a difference that is assumed to be one
+    if comparison(">=", -right) != TRUE:  # a size, or a difference that is assumed to be a size
         return of_size
     return _choose_condition(comparison(">=", -right - ONE), of_negative, of_size)
 
@@ -376,7 +374,6 @@ def _predicate_logic(op: Operation) -> Condition:
 
 
 def _pack_predicates(op: Operation) -> IntExpr:
-    """Return the word into which P2R packs predicates."""
     kind = "UP" if op.opcode.startswith("U") else "P"
     mask = op.value(op.operands[-1]).constant_value or 0
     total = op.value(op.operands[-2])
@@ -390,7 +387,6 @@ def _pack_predicates(op: Operation) -> IntExpr:
 
 
 def _unpack_predicate(op: Operation) -> Condition:
-    """Return a predicate that R2P takes from a word."""
     mask = op.value(op.operands[-1]).constant_value or 0
     if not mask >> op.result & 1:
         return op.condition(f"{op.name[2:]}{op.result}")
@@ -401,7 +397,7 @@ def _unpack_predicate(op: Operation) -> Condition:
 
 
 def _test_nonzero(op: Operation) -> Any:
-    """Return the predicate of LOP3: its result is not 0."""
+    """Return the predicate that LOP3 yields: True if its result is not 0."""
     return negate(comparison("==", _logic(op)))
 
 
@@ -421,7 +417,7 @@ EVALUATORS: dict[str, Evaluator] = {
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Upper limit on merging paths that are distinguished, and the value of a path that ends.
+#: Upper limit on the merging paths that are distinguished; and the value for a path that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 
 
@@ -441,7 +437,7 @@ class RegisterValues:
             self._writes.append(writes)
         self._cache: dict[Any, Any] = {}
         self._solutions: dict[Atom, IntExpr | None] = {}
-        #: Trip count of a loop by its head, set by the analysis that derives it.
+        #: Returns the trip count of a loop, given its head; set by the analysis that derives it.
         self.trip_count: Callable[[int], IntExpr | None] = lambda head: None
         #: Set when all trip counts are known, so that substitutions can be cached.
         self.is_final = False
@@ -496,7 +492,7 @@ class RegisterValues:
         return self._cache[key]
 
     def choose(self, condition: Condition, if_true: Any, if_false: Any) -> Any:
-        """Return one value if a condition holds, else the other, as one expression."""
+        """Return an expression for one value if a condition holds, and for the other if not."""
         if condition == TRUE or if_true == if_false:
             return if_true
         if condition == FALSE:
@@ -527,7 +523,7 @@ class RegisterValues:
         return self._cache[key]
 
     def _value_from_predecessors(self, register: str, block: int, loop: Loop | None) -> Any:
-        """Return the value of a register at the entry of a block or, for a loop, before it."""
+        """Return the value of a register when a block is entered (a loop head: before the loop)."""
         before = self.graph.blocks[block].predecessors
         before = [each for each in before if not loop or each not in loop.blocks]
         if not before:
@@ -565,7 +561,7 @@ class RegisterValues:
             return known[successor]
 
         def merge_from(number: int) -> Any:
-            """Return the merged value of all paths from a block."""
+            """Return the value of a register merged over all paths that begin at a block."""
             successors = graph.blocks[number].successors
             if number in graph.loops and block not in (inside := graph.loops[number].blocks):
                 edges = {(n, to) for n in inside for to in graph.blocks[n].successors}
@@ -583,7 +579,7 @@ class RegisterValues:
         return self._unknown_merge(register, block) if result is None else result
 
     def is_low_half(self, op: Operation) -> bool:
-        """True if a comparison is of low halves: the one of high halves reads its result."""
+        """True if a comparison of low halves yields a result that one of high halves reads."""
         result = op.operands[0]
         for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
@@ -641,7 +637,7 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the value of a register of a result after the first."""
+        """Return the value of a register of a result other than the first."""
         if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
             word = self.constants.next_word(op.operands[-1], op.register_distance(register))
             return op.unknown(text) if word is None else word
@@ -655,7 +651,7 @@ class RegisterValues:
 
     # --- loops
     def solved_guard(self, block: int, place: int) -> Condition:
-        """Return the condition under which a guard holds, with loop-carried values solved."""
+        """Return a guard's condition, with loop-carried values as functions of iterations."""
         if (block, place) in self._guard_cache:
             return self._guard_cache[block, place]
         inside, after = self._substitutions(block)
@@ -665,12 +661,12 @@ class RegisterValues:
         return result
 
     def solve_loops(self, value: IntExpr, block: int) -> IntExpr:
-        """Return an expression at a block with loop-carried values solved by iteration."""
+        """Return an expression at a block, with loop-carried values as functions of iterations."""
         inside, after = self._substitutions(block)
         return after.value(inside.value(value))
 
     def _substitutions(self, block: int) -> tuple[Substitution, Substitution]:
-        """Return the substitutions of entry atoms, and of iterations after their loops."""
+        """Return the replacements of entry atoms, and of iterations after their loops."""
         inside = Substitution(self._loop_solution)
         after = Substitution(lambda one: self._after_loop(one, block))
         if not self.is_final:
@@ -682,7 +678,8 @@ class RegisterValues:
     def _after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
         """Return the last iteration of a loop if a block is after it; else None.
 
-        With ``inside``, only its inner loops count; registers at their heads are then solved, too.
+        If ``inside`` is given, only loops inside that loop count, and the registers at their heads
+        are solved as well.
         """
         if inside is not None and atom.kind == "entry":
             if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
@@ -707,7 +704,7 @@ class RegisterValues:
         if atom.kind != "entry":
             return None
         if atom not in self._solutions:
-            self._solutions[atom] = None  # ends recursion
+            self._solutions[atom] = None  # found by recursive calls, which end here
             self._solutions[atom] = self._solve_recurrence(atom)
         result = self._solutions[atom]
         return None if result is None else Substitution(self._loop_solution).value(result)
@@ -726,7 +723,7 @@ class RegisterValues:
         if any(each != after[0] for each in after[1:]):
             return None
         before, last = _as_expr(self._value_from_predecessors(register, head, loop)), after[0]
-        # some paths write the value that the register has already
+        # some paths do not change the register
         if substitute(last, lambda one: before if one == entry else None) == before:
             return before
         if self.is_loop_invariant(last - here, loop):
@@ -750,9 +747,9 @@ class RegisterValues:
         return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
     def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
-        """True if an expression does not change within a loop, except with ``except_head``.
+        """True if an expression has the same value in all iterations of a loop.
 
-        ``except_head`` is the head of a loop whose iteration the expression may contain.
+        It may depend on the iteration of the loop with the head ``except_head``.
         """
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:
@@ -769,7 +766,6 @@ class RegisterValues:
 
 
 def _block_of_unknown(args: Any) -> int | None:
-    """Return the block of an unknown or loaded value."""
     for each in args:
         if isinstance(each, tuple) and len(each) == 3:
             return int(each[2] if each[0] == "merge" else each[1])
@@ -777,7 +773,6 @@ def _block_of_unknown(args: Any) -> int | None:
 
 
 def _unknown(register: str, origin: tuple[Any, ...]) -> Any:
-    """Return an unknown value or, for a predicate, an unknown condition."""
     is_predicate = register.lstrip("U")[0] == "P"
     return ("unknown", origin) if is_predicate else atom_expr("unknown", origin)
 
@@ -788,7 +783,7 @@ def _as_expr(value: Any) -> IntExpr:
 
 
 def _geometric(before: IntExpr, after: IntExpr, entry: IntExpr, head: int) -> IntExpr | None:
-    """Return the value of a register that each iteration multiplies or divides by 2, 4, 8 or 16."""
+    """Return the value, as a power, of a register that each iteration scales by 2, 4, 8 or 16."""
     for factor in (2, 4, 8, 16):
         if after == entry.scale(factor):
             return before * atom_expr("power", factor, head)

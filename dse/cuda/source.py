@@ -77,7 +77,7 @@ class LineKinds:
 
 @lru_cache(maxsize=16)
 def read_line_kinds(source: str) -> LineKinds:
-    """Return the lines of a source by the kinds of words in them; comments do not count."""
+    """Return the lines of a source that have words of each kind; comments do not count."""
     lines = list(enumerate(blank_comments(source).split("\n"), 1))
     return LineKinds(
         *(
@@ -110,7 +110,6 @@ def signatures(source: str) -> Mapping[str, Signature]:
 
 
 def _open_namespaces(before: str) -> str:
-    """Return the namespaces that are open at the end of a text, ``a::b``."""
     stack: list[str] = []
     for brace in re.finditer(r"(?:\bnamespace\s+([\w:]+)\s*)?\{|\}", before):
         if brace[0] != "}":
@@ -124,7 +123,7 @@ _BRACKET = re.compile(r"[(\[{}\])]")
 
 
 def closing_bracket(text: str, start: int) -> int:
-    """Return the position after the bracket that closes the one at ``start``."""
+    """Return the position just after the bracket that closes the bracket at ``start``."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "([{" else -1
@@ -164,7 +163,7 @@ def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
 
 
 def device_macros(source: str) -> frozenset[str]:
-    """Return ``__device__``, ``__global__``, and macros of the source that contain one of them."""
+    """Return ``__device__``, ``__global__`` and the source's macros that contain one of them."""
     definition = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
     return frozenset(re.findall(definition, source, re.M)) | {"__device__", "__global__"}
 

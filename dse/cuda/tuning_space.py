@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 #: Values of macros by name.
 Variant = Mapping[str, object]
-#: Name of the axis of several blocks; no macro may have it.
+#: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
 _TEXTS = ("assumed",)  # texts in the counts of a variant, besides numbers and labels
-_COUNTS_VERSION = "8"  # changes with counts or messages, so that older cache entries are unused
+_COUNTS_VERSION = "8"  # increased if counts or messages change: older cache entries are then unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -65,11 +65,11 @@ _EXTRA_COLUMNS = {
 def count_macro_grid(
     file: Path, axes: Mapping[str, Sequence[object]], settings: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return the quantities of a kernel over macros with several values.
+    """Return the counts of a kernel as a Dataset whose axes are macros with several values.
 
-    The Dataset also has ``instructions``, requests, sectors of a load request, ``flops`` and
-    ``floating_insts`` of a warp. Variants that cannot be counted have NaN, and the reason in
-    ``status``. If no variant can be counted, the error of the first is raised.
+    Besides the quantities, the Dataset has averages per warp: ``instructions``, requests, sectors
+    per load request, ``flops`` and ``floating_insts``. A variant that cannot be counted has NaN,
+    and the reason in ``status``. If no variant can be counted, the error of the first is raised.
     """
     import xarray as xr
 
@@ -103,7 +103,6 @@ def count_macro_grid(
 
 
 def _as_numbers(values: Sequence[object]) -> list[Any]:
-    """Return the values of a macro as numbers if all are numbers."""
     for kind in (int, float):
         with suppress(ValueError, TypeError):
             return [kind(str(value)) for value in values]
@@ -120,7 +119,7 @@ def count_variants(
 ) -> list[dict[str, Any]]:
     """Return the quantities of each variant, or its ``status`` if it cannot be counted.
 
-    ``assumed`` is a mapping: what was assumed of which quantity.
+    ``assumed`` maps quantities to the assumptions about them.
     """
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
@@ -154,7 +153,7 @@ def count_variants(
 
 
 def _source_words(source: str) -> set[str] | None:
-    """Return the words of a source that may be macros; None if other files may contain more."""
+    """Return the words of a source that may be macros; None if the list may be incomplete."""
     if "__global__" not in source:
         return set()  # machine code
     if "##" in source or re.search(r'^\s*#\s*include\s*"', source, re.MULTILINE):
@@ -163,7 +162,7 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """Return a variant without the macros that its source does not name."""
+    """Return a variant without the macros that do not occur in the source."""
     return {
         key: each
         for key, each in variant.items()
@@ -172,7 +171,7 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
 
 
 def _versions() -> tuple[str, ...]:
-    """Return the columns and versions on which cached counts depend besides the source."""
+    """Return what cached counts depend on besides the source: names of columns, and versions."""
     result = [_COUNTS_VERSION, *_EXTRA_COLUMNS]
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
@@ -183,7 +182,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the counts of variants: compiled one by one, disassembled together.
+    """Return the counts of variants, which are compiled one by one and disassembled together.
 
     Garbage collection is off meanwhile: it takes a fifth of the time and frees next to nothing.
     """
@@ -236,7 +235,6 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
 
 
 def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T | DseError:
-    """Return the result of a call, or the error that it raises."""
     try:
         return work(*args, **kwargs)
     except DseError as error:
@@ -247,7 +245,7 @@ def _analyze(
     code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
 ) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs or given:  # their names need line numbers, which are slow to read
+    if analysis.data_inputs or given:  # names of data inputs need line numbers, slow to read
         lines = branch_lines(code, body)
         return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis
@@ -260,7 +258,7 @@ def _check_work_stays(
     grid: Sequence[int | str],
     moving: str,
 ) -> None:
-    """Raise an error if a block of another size does other work, along the ``moving`` axes."""
+    """Raise an error if blocks of other sizes along the ``moving`` axes would change the work."""
     for axis, size in zip(AXES, (*grid, "", "", ""), strict=False):
         if axis not in moving:
             continue
@@ -352,7 +350,6 @@ def compare_profile(
 
 
 def _measured_rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int]:
-    """Return the measured rows of one kernel."""
     many = ds.sizes["configuration"]
     if row is not None and not 0 <= row < many:
         raise DseError(f"row {row} of {many:,}: expected 0 to {many - 1}")
@@ -380,7 +377,7 @@ def _short_name(name: str) -> str:
 
 
 def agreement_rows(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """Yield the ratio of counted to measured values, and the agreement, for each count."""
+    """Yield a row per count with medians, ratios, and how many launches agree."""
     for name in PROFILE_QUANTITIES:
         if f"{name}_measured" not in ds:
             continue

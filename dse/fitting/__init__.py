@@ -185,7 +185,7 @@ def fit(
 
 
 def data_identity(data: Any) -> dict[str, str]:
-    """Return the name of a data file and the hash of its bytes, or the type of other data.
+    """Return the name and hash of a data file, or the type of other data.
 
     >>> data_identity({"time": [1, 2]})
     {'data': 'a dict in memory'}
@@ -199,7 +199,7 @@ def data_identity(data: Any) -> dict[str, str]:
 
 
 def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
-    """Return, for an error, which prediction is no number in the middle of the starting ranges."""
+    """Return, for an error, which prediction is NaN in the middle of the starting ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):
@@ -209,7 +209,6 @@ def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
 
 
 def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
-    """Return the free quantities at a point, each as a number or as an array over rows."""
     result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
         shared = problem.parameters[places[0]].label is None
@@ -218,7 +217,7 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
 
 
 def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
-    """Check the rows, and return the least-squares problem of the model on them."""
+    """Check the rows, and return the least-squares problem of fitting the model to them."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from symbolic.model import Model
 
 
-#: Regimes of TMM: condition on the rows, coefficients fitted to them, coefficients set to 0.
+#: Per regime of TMM: condition on its rows, coefficients fitted to them, coefficients set to 0.
 _REGIMES = {
     "memory": (
         "bound == 2",
@@ -414,7 +414,7 @@ def _add_grid(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return (predicted - measured) / measured of the rows of each label, fitted without them."""
+    """Return, per label, (predicted - measured) / measured of its rows, left out of the fit."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)

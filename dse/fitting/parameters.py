@@ -23,9 +23,8 @@ Range = tuple[float, float]
 
 #: A positive quantity is searched on a logarithmic scale if its starting range spans this factor.
 LOG_RATIO = 10.0
-#: Factors by which the starting range exceeds the typical range, and by which a search on a
-#: logarithmic scale may leave the starting range.
-START_FACTOR, LOG_RANGE = 3.0, 1e12
+START_FACTOR = 3.0  # factor by which the starting range exceeds the typical range at each end
+LOG_RANGE = 1e12  # factor by which a search on a logarithmic scale may leave the starting range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +54,7 @@ class FreeParameter:
         return self.name if self.label is None else f"{self.name}[{self.label}]"
 
     def start_values(self, share: Floats) -> Floats:
-        """Map shares, from 0 to 1, to values from the low to the high end of the starting range."""
+        """Map shares from 0 to 1 to values from the low to the high end of the starting range."""
         low, high = self.start_range
         if self.is_log_start:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
@@ -200,9 +199,9 @@ def _make_parameter(
 
 
 def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
-    """Return the starting range, within ``low`` to ``high``.
+    """Return the starting range, which lies between ``low`` and ``high``.
 
-    It is around the typical range of the quantity; without a typical range, around the start value.
+    It is around the typical range of the quantity, or around the start value if that is not known.
     """
     if row.typical is not None:
         first, last = row.typical

@@ -44,7 +44,7 @@ def fit_dataset(
     covariance: Floats,
     relative: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of a fit; ``grid`` computes the model on the rows, with fitted values."""
+    """Return the Dataset of a fit; ``grid`` evaluates the model on the rows with fitted values."""
     from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
@@ -93,7 +93,7 @@ def fit_dataset(
 
 
 def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
-    """Return a mask of the values that can increase or decrease without changing predictions."""
+    """Return a mask of the values whose increase or decrease changes no prediction."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     result = none > 0
     low = np.array([c.low for c in problem.parameters])
@@ -106,9 +106,9 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return a mask of the values that can change together without changing predictions.
+    """Return a mask of the values whose joint changes can leave the predictions unchanged.
 
-    Only changes in which values at a bound move away from it are considered.
+    Only changes that move each value at a bound away from this bound are considered.
     """
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
@@ -256,7 +256,7 @@ class Fit(FitReport):
 
     @property
     def leave_one_out(self) -> float:
-        """Root mean square of the residuals of left-out rows."""
+        """Root mean square of the residuals of rows left out of the fit."""
         return _rms(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:

@@ -59,13 +59,13 @@ class ColumnTable:
     assumptions: tuple[str, ...] = ()
 
     def find_column(self, header: str) -> tuple[str, str]:
-        """Return the name and unit of a column; a unit in ``header`` overrides that of the data."""
+        """Return the name and unit of a column; a unit in ``header`` replaces that of the data."""
         name, unit = split_column_header(header)
         check_name(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
     def select_rows(self, selection: Any) -> dict[str, Any]:
-        """Return some rows as a dictionary from headers with units to columns."""
+        """Return some rows as a mapping from headers with units to columns."""
         headers = {n: f"{n} [{unit}]" if unit else n for n, unit in self.units.items()}
         return {headers[n]: np.asarray(column)[selection] for n, column in self.columns.items()}
 
@@ -109,7 +109,7 @@ def read_table(data: Any) -> ColumnTable:
 
 
 def _open_data(path: Path) -> Any:
-    """Open a file as a Dataset; a CSV file that this library did not export becomes columns."""
+    """Open a file as a Dataset, or as columns if it is a CSV file from elsewhere."""
     from sweeps.files.export import open_dataset
 
     if path.suffix.lower() != ".csv":
@@ -142,7 +142,7 @@ def _from_text(path: Path) -> ColumnTable:
 
 
 def _to_array(column: Sequence[Any]) -> Any:
-    """Return a column as numbers, or as texts if any value is text; missing values become NaN."""
+    """Return a column as numbers, or as texts if a value is text; missing values become NaN."""
     if any(isinstance(value, str) for value in column):
         texts = [np.nan if value is None else str(value) for value in column]
         return np.array(texts, dtype=object)
@@ -218,7 +218,6 @@ def read_columns(
 
 
 def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> Floats:
-    """Return a column as numbers in the stored unit of its quantity."""
     row = model.quantity(name)
     if row.is_label:
         raise DseError(
@@ -263,12 +262,12 @@ def to_floats(column: Any, name: str) -> Floats:
 
 
 class NoRowError(DseError):
-    """Conditions that no row satisfies."""
+    """Error for conditions that no row satisfies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCase:
-    """The model of a fit with all inputs that neither the rows nor the free quantities give."""
+    """A model to fit, with all inputs except those in the rows and the free quantities."""
 
     model: Model
     parts: StudyInputs
@@ -303,7 +302,7 @@ class FitCase:
 
 
 def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> FitRows:
-    """Return the rows that satisfy conditions on inputs; raise an error for a missing value."""
+    """Return the rows that satisfy conditions on inputs; raise an error if a value is missing."""
     texts = texts_of(where, "where")
     if texts:
         rows = rows.select(_condition_mask(case, case.grid(rows, values, texts)))
@@ -340,11 +339,11 @@ def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
 
 
 class FewRowsError(DseError):
-    """Rows that do not determine the free quantities."""
+    """Error for rows that do not determine the free quantities."""
 
 
 def check_rows(case: FitCase, rows: FitRows, grid: Grid) -> None:
-    """Raise an error if no measured value depends on a free quantity, or a row breaks a rule."""
+    """Raise an error if no measured value depends on a free quantity, or if a row breaks a rule."""
     used = set(references(*(grid.graph.flat(name) for name in case.targets)))
     ancestors = grid.graph.ancestors(case.targets)
     for name in case.free:
@@ -388,7 +387,7 @@ def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
 
 
 def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
-    """Raise an error if there are fewer measured than free values, in total or for one label."""
+    """Raise an error if there are fewer measured than free values, in total or for a label."""
     each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"
     for label in (*filter(None, rows.distinct_labels), ""):
@@ -405,7 +404,7 @@ def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
 def resolve_targets(
     to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
 ) -> tuple[str, ...]:
-    """Return the measured quantities: those of ``to``, else the only main output with a column."""
+    """Return the measured quantities: ``to`` or, by default, the only main output with a column."""
     if to is None:
         named = tuple(name for name in model.outputs if name in columns)
         if len(named) == 1:
@@ -441,7 +440,7 @@ class FitRows:
     workloads: tuple[str, ...] = ()
 
     def select(self, selection: NDArray[np.bool_] | NDArray[np.int64]) -> FitRows:
-        """Return some of the rows."""
+        """Return the rows that a mask or an array of indices selects."""
         return FitRows(
             inputs={name: array[selection] for name, array in self.inputs.items()},
             measurements={name: array[selection] for name, array in self.measurements.items()},
@@ -465,7 +464,7 @@ class FitRows:
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The index of each row's label in ``distinct_labels``."""
+        """The index, for each row, of its label in ``distinct_labels``."""
         number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 

@@ -42,7 +42,7 @@ class FitProblem:
 
     @property
     def positions(self) -> dict[str, list[int]]:
-        """The indices in a point of the values of each quantity."""
+        """The indices, in a point, of the values of each quantity."""
         result: dict[str, list[int]] = {}
         for place, coordinate in enumerate(self.parameters):
             result.setdefault(coordinate.name, []).append(place)
@@ -54,7 +54,7 @@ class FitProblem:
         return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
-        """Return predictions of shape (points, quantities, rows) at (points, parameters)."""
+        """Return predictions (points, quantities, rows) at points (points, parameters)."""
         shape = (len(points), self.measurements.shape[1])
         places = self.positions
         if not self._partial:  # subexpressions that depend only on the rows are computed once
@@ -72,7 +72,7 @@ class FitProblem:
         return self._apply_scale(self.predict(points) - self.measurements)
 
     def scaled_predictions(self, points: Floats) -> Floats:
-        """Return scaled predictions at points, so that small differences are not rounded away."""
+        """Return scaled predictions, whose differences are less rounded than those of residuals."""
         return self._apply_scale(self.predict(points))
 
     def _apply_scale(self, values: Floats) -> Floats:
@@ -81,7 +81,7 @@ class FitProblem:
         return values.reshape(len(values), -1)
 
     def costs(self, points: Floats) -> Floats:
-        """Return the sum of squares at each point; infinite if a residual is not a number."""
+        """Return the sum of squares at each point; it is infinite if a residual is not a number."""
         step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             result = [
@@ -126,7 +126,7 @@ class FitProblem:
         return here, slopes
 
     def without_row(self, row: int) -> FitProblem:
-        """Return the problem without one row."""
+        """Return the problem with one row left out."""
         scale = self.scale.copy()
         scale[:, row] = 0
         return replace(self, scale=scale)
@@ -161,20 +161,21 @@ def _finite_difference(
 # --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Number of starting points for each nonlinear quantity, their maximum number, and their number if
-#: all quantities are linear; number of times that the linear quantities are solved for.
-POINTS_EACH, MAX_POINTS, MIN_POINTS, LINEAR_PASSES = 96, 384, 16, 2
-#: Number of parts of each range, whose best points are used; number of best points overall.
+#: Number of starting points: per nonlinear quantity, at most, and if all quantities are linear.
+POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
+LINEAR_PASSES = 2  # how often the linear quantities are solved for
+#: Number of parts of each range from which the best point is used; number of best points of all.
 RANGE_PARTS, BEST_POINTS = 8, 4
-#: Number of points at which linearity is tested; relative step that stays in one regime.
-TRIALS, NEARBY_STEP = 4, 1e-3
+TRIALS = 4  # number of points at which linearity is tested
+NEARBY_STEP = 1e-3  # relative step so small that it stays in one regime
 NOISE = 1e-9  # largest relative second difference of a prediction that counts as linear
 
 
 def starting_points(problem: FitProblem) -> Floats:
     """Return starting points; the first has the given start values.
 
-    The others are the best of all, and the best in each part of each nonlinear quantity's range.
+    The other points are the best of all, and the best in each part of the range of each nonlinear
+    quantity.
     """
     trials = _draw_points(problem, TRIALS)[0]
     linear = np.all([_linear_mask(problem, trial, 1.0) for trial in trials], axis=0)
@@ -197,9 +198,9 @@ def starting_points(problem: FitProblem) -> Floats:
 def _draw_points(problem: FitProblem, count: int) -> tuple[Floats, Floats]:
     """Return points, and their positions in the starting ranges as shares from 0 to 1.
 
-    If parameters have start values, there are ``count`` points with these and ``count`` points
-    without. All labels have the same values. The first point has the start values, and the middle
-    of the range of each other parameter.
+    If parameters have start values, ``count`` points use these and ``count`` points do not. All
+    labels have the same values. In the first point, parameters without a start value are in the
+    middle of their range.
     """
     free, places = problem.parameters, list(problem.positions.values())
     shares = _halton(count, len(places))
@@ -239,10 +240,10 @@ def _halton(count: int, dimensions: int) -> Floats:
 
 
 def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
-    """Solve for the values (mask ``linear``) in which predictions are linear, at each point.
+    """Solve, at each point, for the values (mask ``linear``) in which predictions are linear.
 
-    If the sum of squares of a new point is not smaller, as when predictions are linear in one
-    regime only, the old point is kept.
+    A new point is used only if its sum of squares is smaller. It is not if predictions are linear
+    only within one regime.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
@@ -264,7 +265,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
 
 
 def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:
-    """Return blocks (residuals, linear values) that can be solved independently.
+    """Return blocks (residuals, linear values) that can be solved independently of each other.
 
     There is one block for each label, or a single block if a linear value is common to all labels.
     """
@@ -281,7 +282,7 @@ def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[in
 
 
 def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
-    """Return the least-squares solution at each point; columns are scaled to equal length."""
+    """Return the least-squares solution at each point, computed with columns of equal length."""
     lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
@@ -291,7 +292,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
-    """Return a mask of the values in which predictions are linear, each varied by itself."""
+    """Return a mask of the values in which predictions are linear if the others are fixed."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -308,23 +309,25 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
 # --- The search
 
 
-#: Number of rough searches that are refined, and the most rows of a rough search; fewer if an
-#: equation has very many steps, such as one that chooses among tiles.
-REFINED, MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2, 2048, 128, 150_000
-#: Relative step of a numerical derivative: the cube root of the precision.
+#: Number of rough searches whose results are refined.
+REFINED = 2
+#: Number of rows of a rough search: at most, and at least. It is also limited so that rows times
+#: steps of the equations are at most MAX_ROUGH_STEPS: choosing among tiles takes many steps.
+MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
+#: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Minimum size of a value, relative to the change that moves predictions by their own norm.
+#: Minimum size of a value, relative to its change that would change predictions by their own norm.
 NEAR_ZERO = 1e-3
 #: Directions with a relative singular value below this change no prediction.
 FLAT_TOLERANCE = 1e-7
-#: Moving a value to an end of its domain is tried if its distance (in units of its typical size)
-#: and the estimated relative increase of the cost are below these.
+#: A value is tried at an end of its domain if its distance (in units of its typical size) is below
+#: NEAR_BOUND, and the estimated relative increase of the cost is below TRY_BOUND.
 NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
-#: The value is left there if the relative increase is below TAKE_BOUND and either the squares grow
-#: as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE) or its
-#: distance was below BOUND_TOLERANCE of its size.
+#: The value stays at the end if the relative increase is below TAKE_BOUND, and either the squares
+#: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
+#: distance was below the share BOUND_TOLERANCE of its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: Relative sum of squares, and relative change of residuals, that are only rounding errors.
+#: Below these, a relative sum of squares, or a relative change of residuals, is only rounding.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
@@ -341,8 +344,8 @@ def search(problem: FitProblem) -> Solution | None:
     """Return the least-squares solution; None if predictions are missing at all starting points.
 
     Starting points are a Halton sequence around typical values, with and without the given start
-    values; each is solved for its linear values. SciPy's trust-region method starts from the best
-    points in each part of each range, so that they do not all lead to the same local minimum.
+    values; at each, the linear values are solved for. SciPy's trust-region method starts from the
+    best points in each part of each range, so that not all searches end in the same local minimum.
     Finally, values near an end of their domain are moved there if that costs nothing.
     """
     steps = sum(1 for _ in walk(problem.nodes))
@@ -434,7 +437,7 @@ def _refine(
 
 
 def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
-    """Move values to ends of their domain where that costs nothing, and return the solution."""
+    """Return the solution with values moved to ends of their domains where that costs nothing."""
     at_end = np.zeros(len(point), dtype=bool)
     costs = _unit_step_costs(problem, point)
     for place, parameter in enumerate(problem.parameters):
@@ -458,14 +461,14 @@ def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution
 
 
 def normalize_columns(slopes: Floats) -> tuple[Floats, Floats]:
-    """Return slopes with columns of norm 1, and their norms; a column of zeros is kept."""
+    """Return slopes with columns scaled to norm 1, and the former norms; zero columns stay."""
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     lengths = np.where(lengths > 0, lengths, 1.0)
     return slopes / lengths, lengths
 
 
 def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
-    """True if the sum of squares grows as a value leaves the end of its domain."""
+    """True if the sum of squares grows when a value leaves the end of its domain."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     inward = point[place] <= problem.parameters[place].low
     slope = problem.jacobian(point, *((steps, none) if inward else (none, steps)))[:, place]
@@ -476,9 +479,9 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
 
 
 def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
-    """Return the cost of changing each value by 1, if all others are adapted (linearized).
+    """Return, to second order, the cost of changing each value by 1 if all others adapt.
 
-    It is 1 / (JᵀJ)⁻¹ᵢᵢ, and 0 for values that the rows do not determine.
+    It is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
     """
     slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -488,14 +491,15 @@ def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
 
 
 def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
-    """Return the derivatives of scaled residuals at a point, with steps from its sizes."""
+    """Return the derivatives of scaled residuals at a point, with steps that suit its values."""
     return problem.jacobian(point, STEP * step_sizes(problem, point))
 
 
 def step_sizes(problem: FitProblem, point: Floats) -> Floats:
-    """Return the size of each value, from which steps follow.
+    """Return the size of each value, to which the steps of derivatives are proportional.
 
-    It is the magnitude, but at least NEAR_ZERO of the change that moves predictions by their norm.
+    It is the value's magnitude, but at least the share NEAR_ZERO of the change in the value that
+    would change predictions by their own norm.
     """
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)
@@ -508,10 +512,10 @@ def step_sizes(problem: FitProblem, point: Floats) -> Floats:
 def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> Floats:
     """Return the scaled residuals of each row if it is left out of the fit, shaped as measured.
 
-    ``method`` is ``"refit"``, a search from the best point for each row, or ``"hat"``. With the
-    derivatives J of all residuals and J_i of a row, the latter multiplies its residuals r_i by
-    (I - J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹, which is exact if predictions are linear. The result is NaN for a row
-    without which the other rows do not determine the free quantities.
+    ``method`` is ``"refit"``, a search from the best point for each row, or ``"hat"``: with the
+    derivatives J of all residuals and J_i of a row, the row's residuals r_i are multiplied by (I -
+    J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹, which is exact if predictions are linear. The result is NaN for a row if
+    the other rows alone do not determine the free quantities.
     """
     shape = problem.measurements.shape
     slopes = jacobian_at(problem, solution.point)[:, ~solution.at_end]

@@ -31,7 +31,7 @@ class AssumedInput:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The smallest and largest possible value; all values between are equally likely."""
+        """The smallest and the largest possible value; all values between are equally likely."""
         return self.value * (1 - self.spread), self.value * (1 + self.spread)
 
     @property
@@ -59,13 +59,13 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
 
 
 def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
-    """Return the attribute of a Dataset that marks its assumed inputs; empty without any."""
+    """Return the attribute of a Dataset that lists its assumed inputs; empty if it has none."""
     rows = [each.to_dict() for each in used_inputs(grid, assumed)]
     return {"assumed": json.dumps(rows)} if rows else {}
 
 
 def read_assumed(text: str) -> list[AssumedInput]:
-    """Return the assumed inputs in the attribute of a Dataset, the result of assumed_json."""
+    """Return the assumed inputs from the attribute that :func:`assumed_json` made."""
     result = []
     for row in json.loads(text or "[]"):
         value, spread = row["value"], (row["high"] - row["low"]) / 2 / abs(row["value"])

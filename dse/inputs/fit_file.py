@@ -51,7 +51,7 @@ class FitReport(Report):
 
     @property
     def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, without values for single labels.
+        """The values for ``set=`` of a :class:`dse.Study`, except values that belong to one label.
 
         :meth:`set_of` returns the values for one label.
         """
@@ -60,7 +60,7 @@ class FitReport(Report):
         return {name: value for name, value in saved.values.items() if name not in of_labels}
 
     def set_of(self, label: str) -> dict[str, float]:
-        """Return the values for ``set=`` of one label: its own values and the common values."""
+        """Return the values for ``set=`` for one label: its own values and the common values."""
         saved = self.saved_fit
         check_name(label, saved.labels, f"{label!r} is no label of this fit")
         return self.set | {name: saved.values[f"{name}[{label}]"] for name in saved.per}
@@ -201,7 +201,7 @@ class SavedFit(FitReport):
 
 
 def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
-    """Return the answer that displays a fit: values, errors, and errors on left-out rows."""
+    """Return the answer that displays a fit: values, errors, and errors of left-out rows."""
 
     def error_of(name: str) -> str:
         error, value = fit.standard_errors[name], fit.values[name]
@@ -258,7 +258,6 @@ def _finite_or_none(value: Any) -> Any:
 
 
 def _jsonable(tree: Any) -> Any:
-    """Return nested data for JSON, with None for numbers that are not finite."""
     if isinstance(tree, Mapping):
         return {str(key): _jsonable(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -347,7 +346,7 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
     if isinstance(spec, Mapping) and {"values", "sources"} <= set(spec):
-        return FittedInputs(**spec, units={})  # from the canonical text of a study
+        return FittedInputs(**spec, units={})  # read from the stored text of a study
     tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(tree, Mapping):
         file, label = tree.get("file"), tree.get("label")
@@ -362,7 +361,7 @@ def _read(spec: Any, folder: PathBase) -> FittedInputs:
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
-    """Return the fitted values and the set values of a fit, with their sources."""
+    """Return the fitted values and the values of ``set`` of a fit, with their sources."""
     source = f"set of the fit of {fit.model} to {', '.join(fit.to)}"
     sources = dict.fromkeys(fit.set_values, source)
     fitted = fit.set if label is None else fit.set_of(label)

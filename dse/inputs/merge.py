@@ -31,7 +31,7 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return, by name, the reason why a counted value is invalid with the inputs of a study."""
+    """Return the counted values that are invalid with a study's inputs, with the reasons."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
@@ -74,7 +74,7 @@ def _is_always_equal(value: Any, number: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedInputs:
-    """Values from fits with their sources, and their units where known.
+    """Values from fits, with their sources and, where known, their units.
 
     ``use_shipped`` is False if the shipped fits of machines are not to be used.
     """
@@ -137,7 +137,7 @@ class StudyInputs:
 
 def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
     """Return the model with the quantities that its workloads declare."""
-    if isinstance(workloads, Mapping):  # workloads with weights
+    if isinstance(workloads, Mapping):  # a mapping of workloads with their weights
         workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):
@@ -331,7 +331,9 @@ def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Pat
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
-    if not isinstance(folder, FileScope):  # limit paths in the file, which the user did not give
+    if not isinstance(
+        folder, FileScope
+    ):  # restrict the paths in the file: the user did not give them
         folder = FileScope(base_folder(folder), first.path.parent)
     return read_label(row.name, str(labels.pop()), folder)
 
@@ -365,7 +367,7 @@ def _set_value(
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
-    """Return a DataArray as a leaf, reordered to the order and coordinates of the study's axes."""
+    """Return a DataArray as a leaf, with its axes and coordinates in the order of the study's."""
     for dim in array.dims:
         if dim not in axes:
             raise DseError(

@@ -88,7 +88,7 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
 
 
 def syntax_text(function: Callable[..., Any]) -> str | None:
-    """Return the syntax trees of a function and of the names in its file that it uses, as text.
+    """Return, as text, the syntax trees of a function and of the names that it uses in its file.
 
     Return None if there is no source text.
     """
@@ -125,7 +125,7 @@ def syntax_text(function: Callable[..., Any]) -> str | None:
 
 
 def _defined_names(statement: ast.stmt) -> list[str]:
-    """Return the names that a top-level statement defines."""
+    """Return the names that a statement at the top level of a file defines."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -139,7 +139,7 @@ def _defined_names(statement: ast.stmt) -> list[str]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Transformer that removes docstrings, decorators and return types."""
+    """A transformer of syntax trees that removes docstrings, decorators and return types."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
@@ -197,7 +197,6 @@ def equation_text(equation: Equation) -> str:
 
 
 def _stable_text(value: Any) -> str:
-    """Return a value as text that is the same in every process."""
     if isinstance(value, Leaf):
         return f"{value.axes}: {value.array.tolist()}"
     if isinstance(value, Mapping):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def validity_warnings(parts: StudyInputs) -> list[str]:
-    """Return a warning for each validity range that a value of a machine or an axis exceeds."""
+    """Return a warning for each value of a machine or axis outside a validity range."""
     statements = []
     for row in parts.model.validity:
         beyond = [

@@ -27,7 +27,7 @@ Indices = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions exceed; ``factor`` is the largest excess.
+    """A limit of the hardware that predictions exceed, at most by ``factor``.
 
     ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """
@@ -112,14 +112,14 @@ def _over_leaves(
 
 
 def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str, str]) -> Any:
-    """Return the value of a quantity that the model does not need, or raise LookupError."""
+    """Return the value of a quantity that the model does not need; LookupError if it has none."""
     value: Any = parts.values.get(name)
     for axis, table in parts.tables.items():
         known = next((a.labels for a in parts.axes if a.name == axis), ())
         if name in table and labels.get(axis) in known:
             value = table[name][known.index(labels[axis])]
     row = grid.model.quantity(name)
-    if value is None and name != "fp_insts":  # other instructions may not be floating point
+    if value is None and name != "fp_insts":  # its default may count other instructions
         value = reference(row.default) if isinstance(row.default, str) else row.default
     if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
         raise LookupError(name)
@@ -129,7 +129,7 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
 def impossible_rows(study: StudyData, indices: Indices) -> list[Impossible]:
     """Return the limits that predictions at some configurations of a study exceed."""
     if study.random_inputs is not None:
-        return []  # a statistic of predictions may be no prediction
+        return []  # statistics over random inputs are not predictions that can be checked
     grid = study.grid()
     count = max(map(len, indices.values()), default=1)
     split = [name for name, axis in grid.axes.items() if axis.labels]
@@ -155,7 +155,7 @@ def all_indices(grid: Grid) -> dict[str, NDArray[np.int64]]:
 
 
 def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> list[Impossible]:
-    """Return the limits that configurations of an answer exceed, if it gives all their axes."""
+    """Return the limits that the configurations of an answer exceed, if it has all axes."""
     from dse.arguments import axis_indices
 
     grid = study.grid()
@@ -174,7 +174,7 @@ def impossible_data(passed: Sequence[Impossible]) -> dict[str, Any]:
 
 
 def without_impossible(answer: Answer, passed: Sequence[Impossible]) -> Answer:
-    """Return a Dataset's answer in which impossible values of rows are removed."""
+    """Return the answer of a Dataset without the values that are impossible."""
     if not passed:
         return answer
     rows = [dict(row) for row in answer.data["rows"]]

@@ -160,7 +160,6 @@ def validate(
 
 
 def _check_request(request: Any) -> None:
-    """Raise an error if arguments of :func:`validate` are invalid or contradict each other."""
     if request.orders and not (request.within or request.draws):
         raise DseError(
             f"{', '.join(request.orders)} would choose a configuration: name with within= the rows "
@@ -245,7 +244,7 @@ def _score_model(request: Any) -> Validation:
 
 
 def _read_data(data: Any) -> ColumnTable:
-    """Return the columns of the data; each row of a profiler's or tuner's file is a row."""
+    """Return the columns of the data; each row of a profiler's or tuner's file becomes a row."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
         from dse.importers import open_measurements
         from dse.importers.formats import is_measurement_file
@@ -277,7 +276,7 @@ def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
 
 
 def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[str], Folds]:
-    """Return the left-out label of each row, and the folds."""
+    """Return the label by which each row is left out, and the folds."""
     every = np.arange(len(rows.places))
     if not request.leave_out:
         return [""] * every.size, [(every, every)]
@@ -292,7 +291,7 @@ def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[s
 
 
 def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[str]) -> Groups:
-    """Return the rows of each label that is scored: labels of ``per``, or few left-out labels."""
+    """Return the rows of each label to score: labels of ``per``, or the few left-out labels."""
     if request.per:
         return group_rows(row_keys(table, request.per, rows.places))
     if not request.leave_out or ROW in request.leave_out:
@@ -302,9 +301,9 @@ def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[
 
 
 def _intervals(request: Any, measured: Floats, predicted: Floats, folds: Folds) -> list[Floats]:
-    """Return the ends of prediction intervals.
+    """Return the ends of the prediction interval of each row.
 
-    They are the predictions times quantiles of measured / predicted over the known rows.
+    They are the prediction times quantiles of measured / predicted over the known rows.
     """
     low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
     if not request.leave_out:
@@ -350,7 +349,7 @@ def predict(
 
 
 def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Groups:
-    """Return the rows of each law of work; if there is no such column, all rows under None."""
+    """Return the rows of each law of work; without a column of laws, all rows under None."""
     is_chosen = request.columns is None or LAW in request.columns
     is_known = LAW in table.columns and LAW in model.quantities
     if not (is_chosen and is_known) or LAW in request.given:
@@ -366,7 +365,7 @@ def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> 
 def _fit_folds(
     request: Any, table: ColumnTable, rows: FitRows, test_rows: Places, training_rows: Places
 ) -> Iterator[tuple[Places, Fit, str]]:
-    """Yield rows to predict, a fit for them, and the label whose values to use ("" if none)."""
+    """Yield rows to predict, the fit for them, and the label whose values they use ("": none)."""
     if not request.own:
         yield test_rows, _fit_rows(request, rows, training_rows), ""
         return
@@ -404,7 +403,6 @@ def _fit_rows(request: Any, rows: FitRows, training_rows: Places, labels: Any | 
 
 
 def _evaluate_model(case: FitCase, rows: FitRows, values: Mapping[str, float]) -> Floats:
-    """Return the model's predictions of rows; NaN if a rule is broken."""
     grid = case.grid(rows, values)
     roots = [grid.graph.flat(case.targets[0]), grid.feasible_node(())]
     result, feasible = grid.evaluate(roots, (), tuple(grid.axes))

@@ -34,7 +34,7 @@ Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
-    """Return a formula times a factor: the median of measured / formula over the known rows."""
+    """Return a formula times the median of measured / formula over the known rows."""
     result = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
         ratio = measured / formula
@@ -46,7 +46,7 @@ def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats
 
 
 def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats:
-    """Return linear interpolations over a column between known rows with the same key."""
+    """Return linear interpolations, over a column ``x``, between known rows with the same key."""
     result = np.full(measured.size, math.nan)
     labels = np.array(keys)
     for out, rest in folds:
@@ -61,8 +61,8 @@ def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats
 def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys) -> Floats:
     """Return, for each row, the geometric mean slowdown of its configuration in the known spaces.
 
-    It is not a prediction, but orders the configurations. Configurations that do not occur in the
-    known spaces come last.
+    It is no prediction of a value, but orders the configurations. Configurations that do not occur
+    in the known spaces come last.
     """
     result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
@@ -82,7 +82,7 @@ def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys)
 def random_search(
     measured: Floats, spaces: Sequence[Places], budget: int, draws: int = 200, seed: int = 0
 ) -> Score:
-    """Return the score of measuring ``budget`` random configurations and choosing the best."""
+    """Return the score of choosing the best of ``budget`` random, measured configurations."""
     rng = np.random.default_rng(seed)
     parts = []
     for rows in spaces:
@@ -145,7 +145,7 @@ def baseline_scorers(
 
 
 def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
-    """Return a scorer of the mean slowdown over equally good choices."""
+    """Return a scorer whose slowdown is a mean over equally good choices."""
 
     def score_rows(rows: Places, spaces: Sequence[Places]) -> Score:
         first = score(measured[rows], predicted[rows], spaces)
@@ -156,7 +156,6 @@ def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
 
 
 def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
-    """Return the value of a formula of columns and given values for each row."""
     columns = [n for n in table.columns if n not in model.quantities and n.isidentifier()]
     node = parse(text, {**model.quantities, **{n: Quantity(name=n) for n in columns}})
     parts = fixed_parts(request, model, rows, request.fitted)

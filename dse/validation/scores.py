@@ -17,12 +17,12 @@ from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
 
 Places = NDArray[np.int64]
-#: Pairs of the rows that are predicted together, and the known rows to which values are fitted.
+#: Pairs: the rows that are predicted together, and the known rows to which values are fitted.
 Folds = Sequence[tuple[Places, Places]]
 #: Appended to the name of a baseline if its score is the mean over equally good choices.
 TIES_SUFFIX = ", mean over its ties"
-TIE_TOLERANCE = 1e-9  # relative difference up to which predictions are equally good
-#: Measures that are compared with baselines; True if larger is better.
+TIE_TOLERANCE = 1e-9  # predictions with a smaller relative difference are equally good
+#: Measures in which the model is compared with baselines; True if a larger value is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
 
@@ -56,7 +56,7 @@ class Score:
     missing: int = 0
 
     def worse_than(self, other: Score) -> tuple[str, ...]:
-        """Return the measures in which another score is better."""
+        """Return the measures in which another score is better than this one."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
         worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
         return tuple(name for name, is_worse in worse.items() if is_worse)
@@ -98,11 +98,11 @@ def _quantile(values: Floats, level: float) -> float:
 def slowdowns(
     measured: Floats, predicted: Floats, spaces: Sequence[Places], *, over_ties: bool = False
 ) -> Floats:
-    """Return the slowdown of the row with the smallest prediction in each space.
+    """Return, for each space, the slowdown of the row with the smallest prediction.
 
     It is the measured value of this row over the smallest measured value. Of equally good
-    predictions the first row counts, or if ``over_ties`` their mean. If all predictions are
-    missing, the first row is chosen.
+    predictions, the first row counts; if ``over_ties``, the mean over their rows. If all
+    predictions are missing, the first row is chosen.
 
     >>> measured, predicted = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
     >>> [slowdowns(measured, predicted, [np.arange(3)], over_ties=t).item() for t in (False, True)]
@@ -119,7 +119,7 @@ def slowdowns(
 
 
 def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
-    """Return the score of slowdowns as means over equally good choices; None without ties."""
+    """Return the score of slowdowns that are means over equally good choices; None without ties."""
     slow = slowdowns(measured, predicted, spaces, over_ties=True)
     if np.array_equal(slow, slowdowns(measured, predicted, spaces)):
         return None
@@ -127,7 +127,7 @@ def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) ->
 
 
 def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:
-    """Return the mean of Spearman's rank correlation over the spaces with at least three rows.
+    """Return Spearman's rank correlation, averaged over the spaces with at least three rows.
 
     A space in which all predictions are equal counts as 0.
     """
@@ -147,7 +147,7 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
 
 
 def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list[str]:
-    """Return a key for each row: its values in some columns, joined to one text."""
+    """Return a key for each row: the text of its values in some columns."""
     arrays = [np.asarray(table.columns[table.find_column(name)[0]])[places] for name in columns]
     return [", ".join(map(str, row)) for row in zip(*(a.tolist() for a in arrays), strict=True)]
 
@@ -181,7 +181,7 @@ def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
 
 
 def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0) -> list[Places]:
-    """Return ``count`` random samples of ``size`` rows from each space, without replacement.
+    """Return ``count`` random samples from each space, of ``size`` rows without replacement.
 
     A smaller space is returned whole.
     """
@@ -246,18 +246,18 @@ class Validation(Report):
 
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
-        """The baselines that are better than the model, and the measures in which they are."""
+        """The baselines that are better than the model, each with the measures in which it is."""
         return _find_losses(self.score, self.drawn, self.baselines)
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """The baselines that are better for a label of ``by``, and the measures, by label."""
+        """For each label of ``by``, the baselines that are better there, with the measures."""
         result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
     @property
     def table(self) -> dict[str, Score]:
-        """Scores of the model, of the mean over its ties if it has any, and of each baseline."""
+        """Scores of the model, of the mean over its ties (if it has any), and of each baseline."""
         ties = {} if self.drawn is None else {self.model + TIES_SUFFIX: self.drawn}
         return {self.model: self.score, **ties, **self.baselines}
 
@@ -315,7 +315,10 @@ class Validation(Report):
 def _find_losses(
     model_score: Score, ties: Score | None, baselines: Mapping[str, Score]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the baselines that are better; means over ties are compared with means over ties."""
+    """Return the baselines that are better, and in which measures.
+
+    The baseline's mean over ties is compared with the model's mean over ties, if it has one.
+    """
     result = {}
     for name, other in baselines.items():
         compared = ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score
@@ -336,7 +339,7 @@ _MEASURE_HEADINGS = {
 
 
 def measure_headings(scores: Sequence[Score]) -> dict[str, str]:
-    """Return the measures that apply to at least one of the scores, with their headings."""
+    """Return the measures that apply to at least one score, with their headings."""
     return {
         name: head
         for name, head in _MEASURE_HEADINGS.items()

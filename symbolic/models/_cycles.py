@@ -93,13 +93,13 @@ def comp_insts(fp_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, int_i
 
 @equation(source="Hong 2012, §5.3.4, a core narrower than a warp")
 def lane_passes(warp_size, fp_units):
-    """Number of passes through the units of a core that an instruction of a warp takes. [ratio]"""
+    """Number of passes through the units of a core that an instruction of a warp needs. [ratio]"""
     return maximum(warp_size / fp_units, 1)
 
 
 @equation(source="Hong 2012, §5.2")
 def simd_ilp(ilp, simd_lanes):
-    """Elements that SIMD instructions of a thread process at once: ILP times SIMD lanes. [ratio]"""
+    """Number of elements that SIMD instructions of a thread process at once. [ratio]"""
     return ilp * simd_lanes
 
 
@@ -119,8 +119,8 @@ def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
 def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
     """Slowdown because instructions wait for the result of an earlier one. [ratio]
 
-    Correction: in the printed equation other warps hide none of this latency, so that 20 cycles
-    would slow down any GPU by 20 / DEP, for any N. Both equations agree on a CPU, where N is 1.
+    Correction: the printed equation has no N, so that other warps hide nothing, and 20 cycles slow
+    down any GPU by 20 / DEP. Both equations agree on a CPU, where N is 1.
     """
     return maximum(divide(inst_latency, dependency_distance * warps_per_sm, at_zero=1.0), 1)
 
@@ -135,7 +135,7 @@ def dependency_factor_printed(inst_latency, dependency_distance):
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
     """Cycles of all instructions of one warp, without the time of memory accesses. [cycles]
 
-    They are multiplied by the loss from imbalance of the lanes, if it is known.
+    If the loss from imbalance of the lanes is known, the cycles are multiplied by it.
     """
     return total_insts * dependency_factor / ilp * lane_passes * imbalance_loss
 
@@ -159,7 +159,7 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    """Computation cycles of a warp per memory instruction; the total if there is none. [cycles]"""
+    """Computation cycles of a warp per memory instruction; if it has none, all of them. [cycles]"""
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 

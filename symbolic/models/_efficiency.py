@@ -21,7 +21,7 @@ def work_insts(total_insts, elements):
 
 @equation(source="Hong 2012, section 3.5.4", symbol="IPS")
 def insts_per_second(work_insts, time):
-    """Instructions per second of all threads (1e9 are one GIPS). [1/s]"""
+    """Instructions of all threads per second; 1e9 per second are one GIPS. [1/s]"""
     return divide(work_insts, time, at_zero=0.0)
 
 
@@ -34,7 +34,7 @@ def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, t
 
 @equation(source="Hong 2012, Eq. 62", symbol="Perf/W")
 def perf_per_watt(work_insts, energy):
-    """Instructions per second and watt, which equals instructions per joule. [1/J]"""
+    """Instructions per second per watt, which equals instructions per joule. [1/J]"""
     return divide(work_insts, energy, at_zero=0.0)
 
 
@@ -43,7 +43,7 @@ def perf_per_watt(work_insts, energy):
 
 @equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
 def warps_on_all_sms(warps_per_sm, blocks, n_sms, warps_per_block):
-    """Warps resident on a busy SM if blocks are distributed over all SMs. [warps]"""
+    """Resident warps of a busy SM if blocks are distributed over all SMs. [warps]"""
     most = ceil(blocks / minimum(blocks, n_sms)) * warps_per_block
     return maximum(minimum(warps_per_sm, most), 1)
 
@@ -89,7 +89,7 @@ def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
 def optimal_sms(
     n_sms, sms_at_peak_bw, mwp_on_all_sms, cwp_on_all_sms, warps_on_all_sms, mwp_peak_bw_on_all_sms
 ):
-    """Number of SMs with the most work per energy: those that reach the peak bandwidth. [SMs]
+    """Number of SMs with the most work per energy: just enough for the peak bandwidth. [SMs]
 
     All SMs are best (1) in case 1, (2) if MWP > CWP, (3) if MWP < MWP_peak_BW. We read condition
     (1) as MWP = N *and* CWP = N. With the printed "or", bandwidth-bound benchmarks, whose CWP is N,
@@ -106,7 +106,7 @@ def optimal_sms(
 
 @equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED, inputs=optimal_sms.inputs)
 def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
-    """Number of SMs with the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
+    """Number of SMs with the most work per energy, with the printed "MWP = N or CWP = N". [SMs]
 
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0

@@ -41,7 +41,7 @@ def mem_latency_uncoalesced(
 
 @equation(source="Hong 2012, Eq. 13", symbol=r"Mem\_L_{Coal}")
 def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
-    """Latency of a coalesced request of a warp; the 2009 article has no delay in it. [cycles]"""
+    """Latency of a coalesced request of a warp; the article of 2009 has no delay here. [cycles]"""
     return mem_latency_dram + departure_delay_coalesced
 
 
@@ -107,7 +107,7 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
     """MWP without the bandwidth limit: at most ``parallel_warps`` (as printed: N). [warps]
 
-    Correction (b): N_pw replaces N; otherwise Eq. 29 could never exceed N.
+    Correction (b): ``parallel_warps`` replaces N; otherwise Eq. 29 could never exceed N.
     """
     return minimum(mwp_without_bw_full, parallel_warps)
 

@@ -14,7 +14,7 @@ from symbolic.ops import ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, §5.6")
 def dram_share(l1_share, l2_share):
-    """Share of the requests that DRAM serves, because they hit no cache. [ratio]"""
+    """Share of the requests that hit no cache, so that DRAM serves them. [ratio]"""
     return maximum(1 - l1_share - l2_share, 0)
 
 
@@ -44,8 +44,8 @@ def mem_latency(
 ):
     """Mean latency of one request of a warp: the sum over its transactions. [cycles]
 
-    ``load_bytes_per_warp`` is also proportional to the transactions, so that the ratio of bytes to
-    latency in Eq. 76 does not depend on them.
+    In Eq. 76, the ratio of bytes to latency does not depend on the number of transactions, because
+    ``load_bytes_per_warp`` is also proportional to it.
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
@@ -63,7 +63,7 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    """Number of warps per core that would hide all latency, if enough were resident. [warps]"""
+    """Number of warps per core that would hide all latency, resident or not. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 
@@ -100,23 +100,23 @@ def mwp_proc(mem_latency, departure_delay):
 
 @equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
 def sharing_requests_warps():
-    """Number of requests of a warp that share the bandwidth: 1, as printed. [requests]"""
+    """Number of requests of a warp that share the bandwidth: as printed, 1. [requests]"""
     return 1
 
 
 @equation(name="sharing_requests", source="Hong 2012, §5.4.4", when={"saturation": "requests"})
 def sharing_requests_all(mem_strength):
-    """Number of requests of a warp that share the bandwidth: all in flight. [requests]
+    """Number of requests of a warp that share the bandwidth: all that are in flight. [requests]
 
-    Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. By that, a
-    second request of a warp would use bandwidth but take no time. By Fig. 119 it does.
+    Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. So a second
+    request of a warp would use bandwidth but take no time. In Fig. 119 it takes time.
     """
     return mem_strength
 
 
 @equation(source="Hong 2012, Eqs. 71 and 75, in warps")
 def mwp_bw_warps(mwp_bw, sharing_requests):
-    """Number of warps per core for whose requests the bandwidth is sufficient. [warps]"""
+    """Number of warps per core whose requests the bandwidth can serve. [warps]"""
     return mwp_bw / sharing_requests
 
 

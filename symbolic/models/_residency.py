@@ -36,7 +36,7 @@ def resident_blocks(active_blocks_per_sm, blocks_per_busy_sm):
 def resident_warps(warps_per_sm, blocks_per_busy_sm, warps_per_block):
     """Warps resident on a busy multiprocessor, the N of all equations. [warps]
 
-    It is resident_blocks × warps_per_block, or is limited by ``warps_per_sm`` if that is given.
+    It is ``resident_blocks`` × ``warps_per_block``, or at most ``warps_per_sm`` if that is given.
     """
     return maximum(minimum(warps_per_sm, blocks_per_busy_sm * warps_per_block), 1)
 

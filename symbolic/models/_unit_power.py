@@ -57,7 +57,7 @@ def linear_power(most, insts, issue_rate):
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def special_power(most, insts, issue_rate):
-    """Power, before scaling, of a unit whose power jumps at the first access (Spec.Linear). [W]"""
+    """Power, before scaling, of a unit whose power jumps at the first access. [W]"""
     jump = SLOPE * log(where(insts > 0, insts, 1)) + AT_ONE
     drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
     return where(insts > 0, drawn, 0.0)
@@ -115,10 +115,10 @@ RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (
     inputs=[rate.name for rate in RATE_EQUATIONS],
 )
 def rate_clamped(*rates):
-    """1 if an access rate is above 1, which no unit can reach, so that it is replaced by 1; else 0.
+    """1 if an access rate was above 1 and is therefore replaced by 1; else 0.
 
-    Such a rate means that the given cycles are too few to issue all instructions, or that the given
-    count of a class exceeds the number of all instructions.
+    No unit can be accessed at a rate above 1. Such a rate means that the given cycles are too few
+    to issue all instructions, or that the count of a class exceeds that of all instructions.
     """
     return where(maximum(*rates) > 1, 1.0, 0.0)
 
@@ -137,7 +137,7 @@ def sm_component_power(
     l1_unit_power,
     max_power_const_sm,
 ):
-    """Power of one active SM: that of its units, and a constant. [W]
+    """Power of one active SM: the power of its units, plus a constant. [W]
 
     The maximum powers in Table 8 sum to 5.063 W.
 

@@ -55,7 +55,7 @@ def work(vertices, squarings):
 
 @equation(source="Ma 2014, Eq. 10", symbol="M")
 def transactions(vertices, squarings, tile_dim, chunk):
-    """Number of global memory transactions of C elements; each element is read n/S_D times."""
+    """Number of global memory transactions of C elements, if each element is read n/S_D times."""
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
 
@@ -76,7 +76,7 @@ TMM = equations_of(tmm)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency that a core waits, in terms of the number of blocks. [steps]
+    """Steps that a core waits for latency, computed from the number of blocks. [steps]
 
     Correction: Eq. 12 prints n³, but substituting S_D = n/√B_r in Eq. 11 gives n².
     """
@@ -88,12 +88,12 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency that a core waits, as printed. [steps]"""
+    """Steps that a core waits for latency, as printed (with n³). [steps]"""
     latency = power(vertices, 3) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eqs. 12-14")
 def relative_time_by_blocks(work_steps, latency_steps_by_blocks, sched_factor):
-    """Run time in steps, in terms of the number of blocks. [steps]"""
+    """Run time in steps, computed from the number of blocks. [steps]"""
     return maximum(work_steps, latency_steps_by_blocks) * sched_factor

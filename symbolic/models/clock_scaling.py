@@ -34,7 +34,7 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
     when={"clock_overlap": "none"},
 )
 def time_apart(stall_time, core_cycles, core_clock):
-    """Run time if waiting for memory adds to the core cycles. [s]
+    """Run time if the cores do not compute while they wait for memory. [s]
 
     Waiting during which the cores compute is contained in the cycles.
     """
@@ -53,7 +53,7 @@ def time_together(stall_time, core_cycles, core_clock):
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
 def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
-    """Voltage over the lowest voltage of the chip. [ratio]"""
+    """Voltage divided by the lowest voltage of the chip. [ratio]"""
     return 1 + voltage_slope * maximum(core_clock - voltage_knee_clock, 0)
 
 
@@ -65,7 +65,7 @@ def power_proportional(constant_power, dynamic_power, clock_power_factor):
 
 @equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
 def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
-    """Power of the run; both constant and dynamic power grow with the square of the voltage. [W]"""
+    """Power of the run; its constant and its dynamic part grow with the voltage squared. [W]"""
     flat = constant_power + dynamic_power * (core_clock / nominal_clock)
     return flat * (relative_voltage * relative_voltage)
 

@@ -54,7 +54,7 @@ def _parse_paths(paths):
 
 
 def _untaken_probability(chance, lanes):
-    """Return the probability that no lane takes paths with the total probability ``chance``.
+    """Return the probability that no lane takes paths whose total probability is ``chance``.
 
     It is exact for up to ``EXACT_LANES`` lanes.
     """
@@ -119,5 +119,5 @@ def convergent_cycles(paths):
 
 @equation(source="Hong 2012, §2.6.5")
 def divergence_loss(divergent_cycles, convergent_cycles):
-    """Slowdown from lockstep: expected cycles of a warp over those of a lane alone. [ratio]"""
+    """Slowdown from lockstep: expected cycles of a warp / those of an independent lane. [ratio]"""
     return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

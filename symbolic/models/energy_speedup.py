@@ -59,38 +59,38 @@ ADVICE = (
 
 
 def _place_in_four(benchmark_series):
-    """Return the position, 1 to 4, of a series among the four with the same pair of speeds."""
+    """Return the position of a series, 1 to 4, in its group of four with the same speeds."""
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
 @equation(source="Hong 2012, Table 16, Fig. 156", when=CORRECTED, symbol=r"\phi_C")
 def cpu_work(benchmark_series, slow_work, fast_work):
-    """Cycles per unit of work on the CPU: slow in series 1-8. [cycles]"""
+    """Cycles per unit of work on the CPU: ``slow_work`` in series 1-8. [cycles]"""
     return where(benchmark_series <= 8, slow_work, fast_work)
 
 
 @equation(name="cpu_work", source="Hong 2012, Table 16", when=PRINTED, symbol=r"\phi_C")
 def cpu_work_printed(slow_work):
-    """Cycles per unit of work on the CPU: slow in every series, as printed. [cycles]"""
+    """Cycles per unit of work on the CPU: as printed, ``slow_work`` in every series. [cycles]"""
     return slow_work
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\phi_G")
 def gpu_work(benchmark_series, slow_work, fast_work):
-    """Cycles per unit of work on the GPU: slow in series 1-4 and 9-12. [cycles]"""
+    """Cycles per unit of work on the GPU: ``slow_work`` in series 1-4 and 9-12. [cycles]"""
     slow = either(benchmark_series <= 4, both(benchmark_series > 8, benchmark_series <= 12))
     return where(slow, slow_work, fast_work)
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_C")
 def cpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a CPU core: low in the first two of every four series. [W]"""
+    """Dynamic power of a CPU core: ``low_core_power`` in series 1, 2, 5, 6, 9, 10, 13, 14. [W]"""
     return where(_place_in_four(benchmark_series) <= 2, low_core_power, high_core_power)
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_G")
 def gpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a GPU core: low in series with odd numbers. [W]"""
+    """Dynamic power of a GPU core: ``low_core_power`` in series with odd numbers. [W]"""
     place = _place_in_four(benchmark_series)
     low = either(equal(place, 1), equal(place, 3))
     return where(low, low_core_power, high_core_power)
@@ -177,7 +177,8 @@ def shared_time(cpu_time, gpu_time):
 def cpu_dynamic_power(cpu_full_power, gpu_share):
     """Dynamic power of the CPU; 0 if the CPU has no share of the work. [W]
 
-    Correction: Eq. 114 adds power even for a device without work: E is not 1 at the baseline.
+    Correction: with Eq. 114, even a device without work draws power, so that E is not 1 at the
+    baseline.
     """
     return where(gpu_share < 1, cpu_full_power, 0.0)
 
@@ -205,13 +206,13 @@ def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
 
 @equation(source="Hong 2012, Eqs. 95 and 105", symbol="S")
 def speedup(baseline_time, shared_time):
-    """Speed-up over the baseline. [ratio]"""
+    """Speed-up compared with the baseline. [ratio]"""
     return divide(baseline_time, shared_time, at_zero=math.inf)
 
 
 @equation(source="Hong 2012, Eqs. 96, 103 and 112", symbol="E")
 def energy_efficiency(baseline_power, combined_power, speedup):
-    """Energy of the baseline over the energy of the shared run. [ratio]"""
+    """Energy of the baseline divided by the energy of the shared run. [ratio]"""
     return baseline_power / combined_power * speedup
 
 
@@ -227,8 +228,8 @@ def best_energy_share(
 ):
     """GPU share with the least energy: 0, 1, or the share with the shortest time. [ratio]
 
-    Power is the same at every share between 0 and 1, so that of these shares the one with the
-    shortest time is the best. Ties go to the smallest share.
+    Power is the same at every share between 0 and 1. So of these shares, the one with the shortest
+    time needs the least energy. On ties the smallest share is returned.
     """
     none = (cpu_full_power + system_power) * cpu_full_time
     every = (gpu_full_power + system_power) * gpu_full_time
@@ -244,10 +245,10 @@ def efficiency_curvature(
 ):
     r"""Second derivative of energy efficiency with respect to speed-up; 0 if E is linear in S.
 
-    For :math:`P_N = d S^k + B` it is 0 if d = 0, or if k = 0: more work on a device that is on
-    anyway. For k = 1 (more cores) it is 0 only if B = 0, and then E is constant. For k = 3 (a
-    higher clock) it is 0 at one speed-up only. So the statement of §A.8, that the relation is
-    mostly linear unless power grows with the square, is true only for k = 0.
+    For :math:`P_N = d S^k + B` it is 0 if d = 0 or k = 0 (more work for a device that already
+    draws its power). For k = 1 (more cores) it is 0 only if B = 0, and then E is constant. For
+    k = 3 (a higher clock) it is 0 at one speed-up only. So the statement of §A.8, that the relation
+    is mostly linear unless power grows with the square, is true only for k = 0.
 
     .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
         - (k+1) B\right)}{(d S^k + B)^3}

@@ -41,5 +41,5 @@ def dram_bytes(l2_bytes, launch_bytes, cache_levels):
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")
 def memory_parallelism(mem_strength):
-    """Requests of a warp in flight at once. [requests]"""
+    """Number of requests of a warp that are in flight at the same time. [requests]"""
     return maximum(mem_strength, 1)

@@ -58,5 +58,5 @@ def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power
 
 @equation(source="Hong 2012, Fig. 148")
 def sharing_gain(cpu_full_time, gpu_full_time, time):
-    """Speed-up over the faster device alone; below 1 if the share is bad. [ratio]"""
+    """Speed-up compared with the faster device alone; below 1 if the share is bad. [ratio]"""
     return divide(minimum(cpu_full_time, gpu_full_time), time, at_zero=1.0)

@@ -122,7 +122,7 @@ def max_sum_covariance(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\mathrm{E}[X_W(n)]", table=True)
 def imbalance_loss(distribution, lanes):
-    r"""Mean loss of a group: lane-iterations that it takes over useful lane-iterations. [ratio]
+    r"""Mean loss of a group: its lane-iterations divided by the useful ones. [ratio]
 
     .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
 
@@ -141,7 +141,7 @@ def imbalance_loss_std(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
 def imbalance_slowdown(expected_max, work_mean):
-    """Slowdown of a workload of many groups from lockstep: mean maximum over mean work. [ratio]
+    """Slowdown of a workload of many groups from lockstep: mean maximum / mean work. [ratio]
 
     The paper uses the mean loss of a group for this. But a group with more work counts more in the
     time of a workload, so the two differ by the covariance of loss and work.
@@ -189,7 +189,7 @@ def imbalance_limit(work_max, work_mean):
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    """Mean loss, equal to the slowdown, of exponential work: the harmonic number H_n. [ratio]"""
+    """Mean loss for exponential work, equal to the slowdown: the harmonic number H_n. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)
@@ -199,7 +199,7 @@ def exponential_loss(lanes):
 EXACT_LANES, EULER = 10_000, 0.57721566490153286
 
 # --- remedies (Swatman 2022, §II and §III): sort items into bins, cut them, share them among lanes
-# Sorting costs nothing in this model. The others cost ``cut_overhead`` and ``share_overhead``.
+# Sorting costs nothing in this model; cutting costs ``cut_overhead``, sharing ``share_overhead``.
 
 BINS_SOURCE = "Swatman 2022, §III-B, by exact partition"
 SHARING_SOURCE = "Swatman 2022, §II-B and §III-B"
@@ -208,7 +208,7 @@ CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 
 @equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
-    """Number of bins of similar work to sort items into: one more bin gains less than 1 %."""
+    """Number of bins to sort items into by work: one more bin gains less than 1 %."""
     return distribution.binning(lanes, most_bins)[0]
 
 
@@ -220,23 +220,23 @@ def binned_slowdown(distribution, lanes, most_bins):
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
-    """Length of the pieces into which longer items are cut for the least cost. [iterations]"""
+    """Cost-minimal length of the pieces into which longer items are cut. [iterations]"""
     return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
-    """Slowdown of a workload from lockstep and cuts if items are cut into such pieces. [ratio]"""
+    """Slowdown from lockstep and cuts if pieces have the length ``suggested_piece``. [ratio]"""
     return distribution.best_piece_length(lanes, cut_overhead)[1]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
-    """Number of items in lockstep with the least cost, if several lanes share an item. [lanes]"""
+    """Cost-minimal number of items in lockstep if several lanes share an item. [lanes]"""
     return distribution.best_granularity(lanes, share_overhead)[0]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def shared_slowdown(distribution, lanes, share_overhead):
-    """Slowdown of a workload from lockstep and sharing with ``suggested_lanes`` items. [ratio]"""
+    """Slowdown from lockstep and sharing if ``suggested_lanes`` items run together. [ratio]"""
     return distribution.best_granularity(lanes, share_overhead)[1]

@@ -60,7 +60,7 @@ _GUIDE = Guide(
     limits="limiting_time",
     helps="time",
     same_work=True,
-    # operations and the bytes that all blocks touch are the work, which a move keeps
+    # operations and the bytes that all blocks touch are the work, which moves must not change
     fixed=frozenset(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
@@ -99,7 +99,7 @@ def launch_warps(blocks, warps_per_block):
 
 @equation(source="by definition: counts of a warp are those of ``counted_warp_size`` threads")
 def counted_warps(blocks, threads_per_block, counted_warp_size):
-    """Warps of the launch, of the warp size for which the workload was counted. [warps]"""
+    """Number of warps in the launch if a warp has the size for which it was counted. [warps]"""
     return blocks * ceil(threads_per_block / counted_warp_size)
 
 
@@ -132,7 +132,7 @@ def tensor_flops(counted_warps, warp_tensor_flops):
 
 @equation(name="tensor_rate", source="printed rate", when={"tensor_type": "fp16"})
 def tensor_rate_fp16(tensor_fp16_flops):
-    """Operations per second of all tensor units at the boost clock, for the number type. [1/s]"""
+    """Operations per second of all tensor units for a number type, at the boost clock. [1/s]"""
     return tensor_fp16_flops
 
 
@@ -221,7 +221,7 @@ def throughput_time(
 
 @equation(source="bytes of the level below over bytes requested")
 def l1_miss_share(l2_bytes, l1_bytes):
-    """Share of bytes that miss a cache. [ratio]"""
+    """Share of the bytes requested from the L1 cache that the L2 cache delivers. [ratio]"""
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
 
 
@@ -230,7 +230,7 @@ l2_miss_share = l1_miss_share.copy_as("l2_miss_share", "dram_bytes", "l2_bytes")
 
 @equation(source="mean access time of a hierarchy (Hennessy and Patterson)")
 def mixed_latency(l1_latency, l2_latency, mem_latency_dram, l1_miss_share, l2_miss_share):
-    """Mean latency of a request over caches and DRAM. [cycles]"""
+    """Mean latency of a request, weighted by the levels of memory that serve it. [cycles]"""
     missing = (1 - l2_miss_share) * l2_latency + l2_miss_share * mem_latency_dram
     return (1 - l1_miss_share) * l1_latency + l1_miss_share * missing
 
@@ -262,7 +262,7 @@ def time(start_up_time, throughput_time, latency_bound_time):
 
 @equation(source="by definition")
 def limiting_time(throughput_time, latency_bound_time):
-    """The larger bound of the time: that of the busiest unit, or that of latency. [s]"""
+    """The larger of two bounds of the time: of the busiest unit, and of latency. [s]"""
     return maximum(throughput_time, latency_bound_time)
 
 
@@ -272,7 +272,10 @@ def limiting_time(throughput_time, latency_bound_time):
     inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
 )
 def bound_by(throughput_time, latency_bound_time, *times):
-    """Bottleneck: the unit or level of memory that takes longest, or latency; the first on ties."""
+    """The bottleneck: the unit or level of memory that takes longest, or latency.
+
+    If several take equally long, it is the first of the flags.
+    """
     *labels, last = UNITS
     unit = float(LABELS.index(last))
     for label, of_unit in reversed([*zip(labels, times, strict=True)]):

@@ -63,7 +63,7 @@ def pieces_per_item(distribution, piece_length, piece_overhead):
 
 @equation(source="pieces are distributed far apart", inputs=("alike", "piece_length"))
 def alike_pieces(correlation, piece_length):
-    """Probability that an item has the same work as its neighbour; 0 for pieces. [ratio]"""
+    """Probability that an item has the same work as the item before; 0 for pieces. [ratio]"""
     return where(piece_length > 0, 0.0, correlation)
 
 
@@ -75,7 +75,7 @@ def lockstep_items(lanes, lanes_per_item):
 
 @equation(source="as many items in each block as it has lanes for")
 def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
-    """Number of blocks; ``blocks`` is the number for one lane per uncut item. [blocks]"""
+    """Number of blocks; ``blocks`` is their number if each lane has one uncut item. [blocks]"""
     return ceil(divide(blocks * pieces_per_item * lanes, lockstep_items, at_zero=1.0) - 1e-9)
 
 
@@ -92,8 +92,9 @@ def slots(active_blocks_per_sm, active_sms):
 def step_cycles(total_cycles, repetitions, work_mean, imbalance_loss):
     """Cycles of a step of an item while all slots are occupied. [cycles]
 
-    The cycles of the kernel's model are for blocks with equal work of ``work_mean`` steps. The law
-    includes the waiting of lanes, so the cycles are divided by the loss that they already contain.
+    The kernel's model gives cycles for blocks with equal work of ``work_mean`` steps; they contain
+    the loss from waiting lanes (``imbalance_loss``). The law contains the same waiting, so we
+    divide by the loss in order not to count it twice.
     """
     return divide(total_cycles, repetitions * work_mean * imbalance_loss, at_zero=0.0)
 
@@ -106,7 +107,7 @@ def item_step_time(step_cycles, core_clock):
 
 @equation(source="Swatman 2022, §II-B")
 def step_time(item_step_time, lanes_per_item, lane_overhead):
-    """Time of a step if several lanes share an item; each further lane adds overhead. [s]"""
+    """Time of a step if several lanes share an item; lanes after the first add overhead. [s]"""
     return item_step_time * (1 + (lanes_per_item - 1) * lane_overhead) / lanes_per_item
 
 
@@ -144,7 +145,7 @@ def by_hardware(piece_law, *shape):
     inputs=SHAPE_INPUTS,
 )
 def by_loop(piece_law, *shape):
-    """The law of the number of steps if each slot has one block that loops over its share."""
+    """The law of the number of steps if each slot has one block that loops over its part."""
     return require_law(piece_law).launch_law("loop", *shape)
 
 
@@ -165,7 +166,7 @@ def _rate_equation(dispatch):
         inputs=RATE_INPUTS,
     )
     def by_rate(piece_law, *shape):
-        """The law of the number of steps (as long as on a full machine) if warps share a rate."""
+        """The law of the number of steps of full-machine length, if warps share a rate."""
         return require_law(piece_law).launch_law(dispatch, *shape)
 
     return by_rate.copy_as(by_rate.name, *by_rate.inputs, formula=dispatch)
@@ -200,7 +201,7 @@ def lane_idle_share(launch_steps):
 
 @equation(source=WALD_SOURCE, table=True)
 def warp_idle_share(launch_steps):
-    """Share of the time of all slots in which warps wait for the longest of a block. [ratio]"""
+    """Share of the time of all slots in which warps wait for the longest of their block. [ratio]"""
     return launch_steps.idle.warp_share
 
 
@@ -212,7 +213,7 @@ def working_share(launch_steps):
 
 @equation(source="order statistics", table=True)
 def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
-    """Mean number of steps of a block, which are those of its longest item. [steps]"""
+    """Mean number of steps of a block, which equals that of its longest item. [steps]"""
     return require_law(piece_law).mean_max(lockstep_items * warps_per_block, alike_pieces)
 
 
@@ -234,7 +235,7 @@ launch_time_mean, launch_time_std = (
 
 @equation(source="wave quantisation")
 def launch_waves(launch_blocks, slots):
-    """Number of waves: times that the slots are filled, the last time perhaps partly. [waves]"""
+    """Number of waves: how often the slots are filled, the last time perhaps partly. [waves]"""
     return ceil(divide(launch_blocks, slots, at_zero=0.0))
 
 
@@ -252,7 +253,7 @@ def work_bound_time(launch_time_mean, tail_idle_share):
 
 @equation(source="Wald: mean steps of all slots")
 def idle_slot_time(slots, launch_time_mean, tail_idle_share):
-    """Sum over all slots of the time that a slot waits for the end of the launch. [s]"""
+    """Time that slots wait for the end of the launch, summed over all slots. [s]"""
     return slots * launch_time_mean * tail_idle_share
 
 

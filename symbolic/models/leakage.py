@@ -16,7 +16,7 @@ from symbolic.ops import exp
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
 VALIDITY = Validity(statement="its numbers are fitted to the chip at hand")
 
-#: Boltzmann constant over elementary charge, both exact in the SI. [V/K]
+#: Boltzmann constant divided by elementary charge, both exact in the SI. [V/K]
 BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19
 KELVIN_AT_ZERO_CELSIUS = 273.15
 
@@ -38,7 +38,7 @@ def leakage_current(
     offset_voltage,
     subthreshold_swing,
 ):
-    """Leakage current of one transistor in the off state; ``leakage_scale`` is μ₀ C_OX W/L. [A]"""
+    """Leakage current of one transistor that is off; ``leakage_scale`` is μ₀ C_OX W/L. [A]"""
     raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
     drained = 1 - exp(-(supply_voltage / thermal_voltage))
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * thermal_voltage)

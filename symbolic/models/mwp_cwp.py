@@ -64,13 +64,13 @@ ADVICE = Guide(
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    """Computation cycles of one warp, times the loss from imbalance if it is known. [cycles]"""
+    """Computation cycles of one warp, multiplied by the loss from imbalance if known. [cycles]"""
     return issue_cycles * comp_factor * total_insts * imbalance_loss
 
 
 @equation(source="Hong 2012, Eq. 2", symbol=r"Comp\_p")
 def comp_period(comp_cycles, mem_insts):
-    """Computation cycles of a warp between two of its requests; 0 without requests. [cycles]"""
+    """Computation cycles of a warp from one request to its next; 0 without requests. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=0.0)
 
 
@@ -88,7 +88,7 @@ def cwp_full(mem_cycles, comp_cycles):
 
 @equation(source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
-    """Computation warp parallelism: CWP_full, but at most the resident warps. [warps]"""
+    """Computation warp parallelism: the smaller of CWP_full and the resident warps. [warps]"""
     return minimum(cwp_full, resident_warps)
 
 
@@ -129,14 +129,14 @@ def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
 def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, mem_latency):
     """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
-    Correction (b): if independent requests raise MWP above N, the requests of one warp overlap too.
-    Its memory cycles are multiplied by N/MWP, but are at least one latency, and there are N − 1
-    computation periods.
+    Correction (b): if independent requests raise MWP above N, requests of one warp also overlap.
+    Its memory cycles are then multiplied by N/MWP (but are at least one latency), and N − 1
+    computation periods are added.
 
     >>> few_warps_cycles(6.0, 2.0, 1.0, 2.0, 2.0, 3.0)  # Fig. 9b
     9.0
     """
-    shrunk = mem_cycles * resident_warps / mwp  # the same expression as in Eq. 22
+    shrunk = mem_cycles * resident_warps / mwp  # as in Eq. 22
     overlapped = where(resident_warps < mwp, shrunk, mem_cycles)
     waiting = maximum(overlapped, minimum(mem_latency, mem_cycles))
     return waiting + comp_cycles + comp_period * maximum(minimum(mwp, resident_warps) - 1, 0)
@@ -166,7 +166,7 @@ def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 21-23", symbol=r"Exec\_cycles\_app")
 def exec_cycles(case, few_warps_cycles, memory_bound_cycles, computation_bound_cycles, repetitions):
-    """Cycles of the workload without synchronisation: those of its case times #Rep. [cycles]"""
+    """Cycles of the workload without synchronisation: cycles of its case × #Rep. [cycles]"""
     longest = where(equal(case, 2), memory_bound_cycles, computation_bound_cycles)
     return where(equal(case, 1), few_warps_cycles, longest) * repetitions
 

@@ -49,12 +49,10 @@ PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
 
 
 def _round_up(amount, unit):
-    """Return the amount rounded up to whole units of allocation."""
     return ceil(amount / unit) * unit
 
 
 def _round_down(amount, unit):
-    """Return the amount rounded down to whole units of allocation."""
     return floor(amount / unit) * unit
 
 
@@ -65,7 +63,7 @@ def _round_down(amount, unit):
     when=PRINTED,
 )
 def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
-    """Blocks that shared memory allows, infinitely many if none is used. [blocks]"""
+    """Blocks that fit in shared memory; infinitely many if they use none. [blocks]"""
     return floor(divide(shared_mem_per_sm, shared_mem_per_block, at_zero=math.inf))
 
 
@@ -77,7 +75,10 @@ def blocks_by_shared_mem_cuda(
     shared_mem_allocation_unit,
     reserved_shared_mem_per_block,
 ):
-    """Blocks that shared memory allows, in allocation units; 0 above a block's limit. [blocks]"""
+    """Blocks that fit in shared memory, if each gets whole allocation units. [blocks]
+
+    It is 0 if one block needs more than the limit per block.
+    """
     used = _round_up(
         shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit
     )
@@ -92,7 +93,7 @@ def blocks_by_shared_mem_cuda(
     when=PRINTED,
 )
 def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
-    """Blocks that registers allow, infinitely many if none is used. [blocks]"""
+    """Blocks whose registers fit; infinitely many if they use none. [blocks]"""
     return floor(
         divide(registers_per_sm, registers_per_thread * threads_per_block, at_zero=math.inf)
     )
@@ -122,8 +123,8 @@ def blocks_by_registers_cuda(
 
     .. math:: \left\lfloor \lfloor R / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor .
 
-    It is 0 above the limit :math:`R_b` of a block, for which its warps are rounded up to v (on 6.0
-    to 4, though it has two parts), or above the limit of a thread.
+    It is 0 if a block needs more registers than its limit :math:`R_b`, or a thread more than its
+    limit. For R_b, the warps of a block are rounded up to v (on 6.0 to 4, though it has two parts).
 
     >>> blocks_by_registers_cuda(65536.0, 65536.0, 255.0, 85.0, 256.0, 1.0, 4.0, 4.0, 4.0, 32.0)
     5.0
@@ -181,7 +182,7 @@ def active_blocks_per_sm(
     source="Ma 2014, Eq. 4", flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"}
 )
 def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm):
-    """The limit that binds; the first of the flags on ties."""
+    """The limit that determines the number of blocks; if several do, the first of the flags."""
     others = where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0)
     others = where(equal(active_blocks_per_sm, blocks_by_registers), 1.0, others)
     return where(equal(active_blocks_per_sm, blocks_by_shared_mem), 0.0, others)
@@ -189,11 +190,11 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
 
 @equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
-    """Resident threads over their maximum number, because Eq. 4 has no warps. [ratio]"""
+    """Resident threads divided by their maximum number (Eq. 4 has no warps). [ratio]"""
     return active_blocks_per_sm * threads_per_block / max_threads_per_sm
 
 
 @equation(name="occupancy", source="NVIDIA occupancy calculator", when=CUDA)
 def occupancy_cuda(warps_per_sm, max_warps_per_sm):
-    """Resident warps over their maximum number. [ratio]"""
+    """Resident warps divided by their maximum number. [ratio]"""
     return warps_per_sm / max_warps_per_sm

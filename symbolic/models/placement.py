@@ -95,7 +95,6 @@ def _lit_tpcs(text, tpc_map):
 
 
 def _sms_by_tpc(tpc_map):
-    """Return a dictionary from each TPC to its SMs."""
     result: dict[int, list[int]] = {}
     for sm, tpc in enumerate(_parse_numbers("tpc_map", tpc_map)):
         result.setdefault(tpc, []).append(sm)
@@ -103,7 +102,7 @@ def _sms_by_tpc(tpc_map):
 
 
 def _check_count(count, tpc_map):
-    """Return a number of SMs as int; raise an error unless it is from 1 to the machine's number."""
+    """Return a number of SMs as int; raise an error unless it is from 1 to that of the machine."""
     there = len(_parse_numbers("tpc_map", tpc_map))
     if not 1 <= count <= there or count != int(count):
         raise DseError(f"{count:g} SMs are to be lit: expected a whole number from 1 to {there}")
@@ -111,7 +110,7 @@ def _check_count(count, tpc_map):
 
 
 def _fewest_tpcs(count, tpc_map):
-    """Return the smallest number of TPCs with at least ``count`` SMs: use the largest first."""
+    """Return the smallest number of TPCs with ``count`` SMs, found by taking the largest first."""
     left, needed = _check_count(count, tpc_map), 0
     for size in sorted(map(len, _sms_by_tpc(tpc_map).values()), reverse=True):
         if left > 0:
@@ -141,19 +140,18 @@ def _count_sets(count, tpc_map, lit_tpcs):
 
 
 def _join_sms(sms):
-    """Return SMs as text, in ascending order."""
     return "-".join(map(str, sorted(sms)))
 
 
 def _fill_tpcs(count, tpc_map, tpcs):
-    """Return the first ``count`` SMs of some TPCs, one TPC after another, as text."""
+    """Return as text the first ``count`` SMs, taken from one TPC after another."""
     of = _sms_by_tpc(tpc_map)
     return _join_sms([sm for tpc in tpcs for sm in of[tpc]][: _check_count(count, tpc_map)])
 
 
 @lru_cache(maxsize=64)
 def _parse_distances(text, tpcs):
-    """Parse the matrix of distances between TPCs (in ascending order) from JSON, and check it."""
+    """Parse and check the JSON matrix of distances between TPCs in ascending order."""
     try:
         rows = json.loads(text)
         square = len(rows) == tpcs and all(len(row) == tpcs for row in rows)
@@ -174,14 +172,14 @@ def _parse_distances(text, tpcs):
 
 
 def _separation(places, distances):
-    """Return the smallest distance between two of some TPCs, and the sum of all distances."""
+    """Return the smallest distance between two TPCs of a set, and the sum of all distances."""
     pairs = [distances[i][j] for i, j in combinations(places, 2)]
     return min(pairs, default=math.inf), math.fsum(pairs)
 
 
 @equation(source="Hong 2012, §4.5.2", table=True)
 def tpc_map(n_sms, n_tpcs):
-    """The TPC of each SM i, which is i mod n_TPC, joined by hyphens.
+    """The TPC of each SM, joined by hyphens; SM i is on TPC i mod n_TPC.
 
     >>> tpc_map(14, 7)  # 8800GT
     '0-1-2-3-4-5-6-0-1-2-3-4-5-6'
@@ -216,7 +214,7 @@ def lit_sms_scatter(sms_to_light, tpc_map):
 
 @equation(name="lit_sms", source="Hong 2012, §4.7: few TPCs, far apart", table=True, when=APART)
 def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
-    """A set of SMs on the fewest TPCs with the largest distances; exact.
+    """A set of SMs on the fewest TPCs, with the largest distances between these; exact.
 
     Of all sets, those with the largest minimum distance between two TPCs are chosen; of these, the
     set with the largest sum of distances. The thesis does not define distance.
@@ -324,7 +322,10 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that the smallest possible number of TPCs would save. See :func:`placement_fit`. [W]"""
+    """Power that would be saved if equally many SMs were on the fewest TPCs. [W]
+
+    It holds where :func:`placement_fit` is 0.
+    """
     return power_per_tpc * (active_tpcs - fewest_tpcs)
 
 

@@ -59,13 +59,13 @@ UNGATED, GATED = {"power_gating": False}, {"power_gating": True}
 
 @equation(source="Hong 2012, Eqs. 46 and 47", symbol=r"\alpha")
 def scaling_slope(n_sms, scaling_offset):
-    """Slope of the logarithmic scaling, chosen so that the factor of all SMs is log₁₀ 10. [1/SM]"""
+    """Slope of the logarithmic scaling; it makes the factor of all SMs log₁₀ 10 = 1. [1/SM]"""
     return (10 - scaling_offset) / n_sms
 
 
 @equation(source="Hong 2012, Eqs. 44 and 48")
 def scaling_factor(scaling_slope, busy_sms, scaling_offset):
-    """Dynamic power of the active SMs over that of all SMs. [ratio]
+    """Dynamic power of the active SMs divided by that of all SMs. [ratio]
 
     >>> [round(scaling_factor(8.9 / 30, sms, 1.1), 5) for sms in (1.0, 20.0, 30.0)]
     [0.14509, 0.84716, 1.0]
@@ -81,7 +81,7 @@ def sm_scale_log(n_sms, scaling_factor):
 
 @equation(name="sm_scale", source="Hong 2012, section 3.11.1, Fig. 73", when=LINEAR)
 def sm_scale_linear(busy_sms):
-    """Factor from the power of one SM to the power of all active SMs: their number. [SMs]"""
+    """Factor from the power of one SM to that of all active SMs, which is their number. [SMs]"""
     return busy_sms
 
 
@@ -92,17 +92,18 @@ sm_scale_gated = sm_scale_linear.copy_as(
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48", when=LOG)
 def memory_scale_log(scaling_factor):
-    """Share of the memory system's power that is drawn; it grows like that of the SMs. [ratio]"""
+    """Drawn share of the memory system's power, equal to the factor of the SMs. [ratio]"""
     return scaling_factor
 
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48 and section 3.11.1", when=LINEAR)
 def memory_scale_linear(busy_sms, n_sms):
-    """Share of the memory system's power that is drawn; it grows like that of the SMs. [ratio]
+    """Drawn share of the memory system's power, proportional to the active SMs. [ratio]
 
-    The thesis has no equation for GTX580. We use a share proportional to the SMs, as in Eq. 48; the
+    The thesis has no equation for GTX580. We use a share proportional to the SMs, as in Eq. 48: the
     line of Fig. 73 begins only 2 W above idle and activation power. With a constant share, one SM
-    would draw all power of the DRAM, and more SMs less power, because each waits longer.
+    would already draw the full power of the DRAM; more SMs would draw less, because each waits
+    longer.
     """
     return busy_sms / n_sms
 
@@ -114,7 +115,7 @@ memory_scale_gated = memory_scale_linear.copy_as(
 
 @equation(source="Hong 2012, Eq. 107", symbol="F^3")
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
-    """Dynamic power over the dynamic power at the nominal clock. [ratio]
+    """Dynamic power divided by dynamic power at the nominal clock. [ratio]
 
     The default exponent is 3: chapter 3 never changes the clock, and appendix A has F³ for a
     voltage proportional to the clock. An exponent of 1 means a constant voltage.

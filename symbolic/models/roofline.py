@@ -47,7 +47,7 @@ def vector_flops(blocks, threads_per_block, narrow_fp_insts, fp_fused_insts):
 
 @equation(source="by definition, with as many fused ones in double precision as in all")
 def vector_fp64_flops(vector_flops, fp64_insts, narrow_fp_insts, fp_fused_insts):
-    """Operations of double precision among vector_flops. [operations]"""
+    """Number of operations in ``vector_flops`` that have double precision. [operations]"""
     return vector_flops * divide(fp64_insts, narrow_fp_insts + fp_fused_insts, at_zero=0.0)
 
 
@@ -66,7 +66,7 @@ def l1_moved_bytes(counted_warps, shared_wavefronts, l1_wavefronts, l1_bytes):
 
 @equation(source="Williams 2009, operational intensity")
 def arithmetic_intensity(work_flops, dram_bytes):
-    """Operations per byte of DRAM; infinite without any. [1/B]"""
+    """Operations per byte moved by DRAM; infinite if DRAM moves none. [1/B]"""
     return divide(work_flops, dram_bytes, at_zero=math.inf)
 
 
@@ -96,7 +96,7 @@ fp64_ceiling = fp32_ceiling.copy_as(
 
 @equation(source="printed rate, at this clock")
 def tensor_ceiling(tensor_rate, active_sms, rated_sms, core_clock, boost_clock):
-    """Operations per second of tensor units; 0 if they lack the number type. [1/s]"""
+    """Operations per second of tensor units; 0 if they do not support the number type. [1/s]"""
     return tensor_rate * (active_sms / rated_sms) * (core_clock / boost_clock)
 
 
@@ -127,7 +127,7 @@ def pipe_roof(
     fp64_ceiling,
     tensor_ceiling,
 ):
-    """Operations per second if only the pipe that takes longest limited the kernel. [1/s]"""
+    """Operations per second if only the slowest pipe limited the kernel. [1/s]"""
     single = (vector_flops - vector_fp64_flops) / fp32_ceiling
     tensor = where(tensor_flops > 0, divide(tensor_flops, tensor_ceiling, at_zero=math.inf), 0.0)
     longest = maximum(maximum(single, vector_fp64_flops / fp64_ceiling), tensor)
@@ -136,7 +136,7 @@ def pipe_roof(
 
 @equation(source="Williams 2009, the roofline over levels of memory (Ilic 2014) and pipes")
 def attainable_flops(bandwidth_flops, l2_roof, l1_roof, pipe_roof):
-    """Operations per second below the lowest roof and ceiling. [1/s]"""
+    """Operations per second that the lowest roof or ceiling allows. [1/s]"""
     return minimum(minimum(bandwidth_flops, l2_roof), minimum(l1_roof, pipe_roof))
 
 

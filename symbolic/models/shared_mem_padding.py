@@ -80,8 +80,8 @@ def shared_mem_padding_cuda(
 ):
     """Smallest extra shared memory with which at most ``most_blocks_per_sm`` are active. [B]
 
-    Memory is allocated in units: the request must reach one byte into the first unit with which
-    b + 1 blocks no longer fit.
+    Memory is allocated in units. The request must exceed, by one byte, the last number of units
+    with which b + 1 blocks still fit.
     """
     unit = shared_mem_allocation_unit
     full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit

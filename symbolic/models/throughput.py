@@ -117,7 +117,7 @@ CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    """Sum of the memory (or computation) periods of all warps of a core. [cycles]"""
+    """Sum over the warps of a core of their memory (in a copy: computation) periods. [cycles]"""
     return mem_latency * warps_per_sm
 
 
@@ -129,7 +129,7 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
 def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
-    """Cycles from the first request of a core to the end of its last. [cycles]
+    """Cycles from the first request of a core to the end of its last request. [cycles]
 
     MWP − 1 is replaced by 0 if MWP is below 1, as in chapter 2.
     """
@@ -155,25 +155,25 @@ def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
 
 @equation(source="Hong 2012, Eq. 77, its divisor")
 def period_cycles(serial_comp_cycles, idle_mem_cycles):
-    """Cycles in which every warp of a core has one computation and one memory period. [cycles]"""
+    """Cycles in which each warp of a core computes once and accesses memory once. [cycles]"""
     return serial_comp_cycles + idle_mem_cycles
 
 
 @equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
 def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
-    """Share of the cycles that the floating-point instructions alone would take. [ratio]"""
+    """Share of all cycles that the floating-point instructions alone would take. [ratio]"""
     return divide(effective_perfect * warps_per_sm, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of all cycles (or, in a copy, of the sum of memory periods) that are idle. [ratio]"""
+    """Share of all cycles (in a copy: of the sum of memory periods) that are idle. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
 def overhead_fraction(effective_ratio, idle_fraction):
-    """Share of the cycles for other instructions and waits for results. [ratio]"""
+    """Share of the cycles that other instructions and waiting for results take. [ratio]"""
     return 1 - effective_ratio - idle_fraction
 
 
@@ -266,7 +266,7 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    """Factor by which the workload's requests exceed the bandwidth; at least 1. [ratio]"""
+    """Bandwidth that the requests would need divided by the bandwidth; at least 1. [ratio]"""
     return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
 
 
@@ -274,7 +274,7 @@ def bandwidth_excess(mwp_app, mwp_bw):
 def suggested_sms(active_sms, mwp_bw, mwp_app):
     """Number of cores that use up the bandwidth, rounded up as published. [SMs]
 
-    One core fewer does not saturate the bandwidth.
+    With one core less, the bandwidth would not be used up.
 
     >>> [suggested_sms(16.0, 592 / 16, 2.0 * warps) for warps in (16.0, 24.0, 32.0)]
     [16.0, 13.0, 10.0]
@@ -300,17 +300,17 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    """Number of warps per core over the factor by which they exceed the bandwidth. [warps]"""
+    """Number of warps per core, divided by the excess of their demand over bandwidth. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
 def clock_reduction(mwp_app_infinite, warps_per_sm):
-    """Factor by which the core clock can be divided, because the cores wait for memory. [ratio]
+    """Factor by which the core clock can be reduced, because the cores wait for memory. [ratio]
 
-    If there are enough warps it is below 1: the clock could rise until the cores wait. It is NaN
-    for a single warp, which hides nothing.
+    If there are enough warps, the factor is below 1: the clock could rise until the cores wait. It
+    is NaN for a single warp, which hides nothing.
 
     >>> clock_reduction(4.0, 2.0)  # Fig. 130
     3.0

@@ -78,7 +78,7 @@ def n_cores(n_sms, cores_per_sm):
 
 @equation(source="Ma 2014, Table I, with B_a and T_r of Eq. 4", symbol=r"\mathcal{T}")
 def threads_per_core(active_blocks_per_sm, threads_per_block, cores_per_sm):
-    """Number of threads per core: resident threads of a multiprocessor over its cores. [threads]"""
+    """Threads per core: resident threads of a multiprocessor divided by its cores. [threads]"""
     return active_blocks_per_sm * threads_per_block / cores_per_sm
 
 
@@ -90,7 +90,7 @@ def work_steps(work, n_cores):
 
 @equation(source="Ma 2014, Eq. 1")
 def latency_steps(transactions, mem_latency, threads_per_core, n_cores):
-    """Steps that a core waits for latency if the transactions of its threads overlap. [steps]"""
+    """Steps that a core waits for latency, if transactions of its threads overlap. [steps]"""
     return divide(transactions * mem_latency, threads_per_core * n_cores, at_zero=math.inf)
 
 
@@ -112,7 +112,7 @@ def bound(time_steps, work_steps, span):
 
 @equation(source="Ma 2014, Eq. 1 where its first and third term are equal")
 def hiding_threads_per_core(transactions, mem_latency, work):
-    """Number of threads per core, M L/T_1, from which on the latency is hidden. [threads]"""
+    """Smallest number of threads per core, M L/T_1, that hides the latency. [threads]"""
     return divide(transactions * mem_latency, work, at_zero=math.inf)
 
 
@@ -141,13 +141,13 @@ def passes(blocks, block_slots):
 
 @equation(source="Ma 2014, §III (3)")
 def full_pass_blocks(passes, block_slots):
-    """Smallest number of blocks, not below ``blocks``, for which the last pass is full. [blocks]"""
+    """Smallest number of blocks, at least ``blocks``, for which the last pass is full. [blocks]"""
     return passes * block_slots
 
 
 @equation(source="Ma 2014, Eq. 3", symbol=r"f_\mathrm{sched}")
 def sched_factor(passes, block_slots, blocks):
-    """Slowdown from a partial last pass: slots in all passes over blocks. [ratio]
+    """Slowdown from a partial last pass: slots in all passes divided by blocks. [ratio]
 
     >>> sched_factor(2, 15, 30), sched_factor(2, 15, 16)  # Fig. 1
     (1.0, 1.875)

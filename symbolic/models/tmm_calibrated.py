@@ -78,5 +78,5 @@ def memory_bound_time(latency_time, memory_time_offset):
 
 @equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")
 def time(memory_bound_time, compute_bound_time):
-    """Run time: the line of Eq. 15, or the constant time that computation takes. [s]"""
+    """Run time: the line of Eq. 15 or, if it is longer, the constant time of computation. [s]"""
     return maximum(memory_bound_time, compute_bound_time)

@@ -56,7 +56,7 @@ TIE = 10**12
 
 @equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+lZ}")
 def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
-    r"""Requests per cycle if neither system is full: one per thread and round trip. [1/cycle]
+    r"""Requests per cycle if no system is full: each thread sends one per round trip. [1/cycle]
 
     .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
     """
@@ -152,7 +152,8 @@ def threads_in_ms_high_sharp(
 ):
     """Largest possible number of threads in the memory system. [threads]
 
-    It exceeds the smallest only if both systems are full: spare threads may then wait in either.
+    It exceeds the smallest number only if both systems are full: the threads that neither needs may
+    then wait in either.
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
     most = maximum(threads_in_ms_low, threads - computing)
@@ -201,7 +202,7 @@ threads_in_cs_high = threads_in_cs.copy_as(
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    """Number of threads that fill the lanes: per lane, the cycles of an operation. [threads]
+    """Number of threads that fill the lanes: lanes times the cycles of an operation. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0

@@ -1,8 +1,8 @@
 """Inputs of Transit from a profiler's counters, and comparison with its measurements (Li 2015, §3).
 
-Join with ``transit``. Counters are for one multiprocessor, and count instructions of threads and
-their requests of ``request_bytes`` (not of warps). If ``kernel_time`` is given, the prediction is
-compared with the measurement: PCT, RCT and the star of Figs. 18 and 19.
+Join with ``transit``. Counters are per multiprocessor. They count instructions of threads, not of
+warps, and requests of ``request_bytes`` that threads make. If ``kernel_time`` is given, the
+prediction is compared with the measurement: PCT, RCT and the star of Figs. 18 and 19.
 """
 
 from __future__ import annotations

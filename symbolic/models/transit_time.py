@@ -54,12 +54,12 @@ def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
 
 @equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
 def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
-    """Run time: requests of all warps of a multiprocessor over Transit's throughput. [s]"""
+    """Run time: requests of all warps of a multiprocessor divided by Transit's throughput. [s]"""
     requests = resident_warps * repetitions * mem_insts
     return divide(requests, ms_throughput * core_clock, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.4, in the words of Hong 2012, §2.3.1", flags=CASES)
 def case(bound):
-    """The bound of Transit as a case of MWP-CWP; capacity is memory bound and computation bound."""
+    """The case of MWP-CWP that corresponds to a bound of Transit, or to two (capacity)."""
     return bound + 1

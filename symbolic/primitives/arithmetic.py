@@ -40,7 +40,7 @@ from symbolic.primitives.spec import FormulaSyntax, Primitive
 def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """Return the enclosure of the sum.
 
-    A computed end is NaN if one operand is always the same infinity and the other may be the
+    A computed end is NaN if one operand is always the same infinity and the other can be the
     opposite infinity. Then the first infinity is the only sum that is a number.
     """
     lo, hi = add_low(al, bl), add_high(ah, bh)
@@ -57,7 +57,7 @@ def _sub_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _zero_if_nan(value: Any) -> Any:
-    """Return the value at a corner of the box, or zero if it is NaN, as for zero times infinity.
+    """Return the value at a corner of a box, or zero if it is NaN (as zero times infinity is).
 
     Zero is correct there, because the value of points near that corner ranges from zero to the
     values at the other corners.
@@ -78,12 +78,10 @@ def _largest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _can_be_infinite(low: Any, high: Any) -> Any:
-    """Return a mask of the intervals that contain an infinity."""
     return (abs(low) == INF) | (abs(high) == INF)
 
 
 def _is_infinite(low: Any, high: Any) -> Any:
-    """Return a mask of the intervals that consist of one infinity."""
     return (low == INF) | (high == -INF)
 
 
@@ -144,9 +142,10 @@ def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: Any) -> Any:
-    """Replace the ends in boxes (``side``) in which zero is one end of the divisor's interval.
+    """Return the ends of a quotient, replaced in the boxes of the mask ``side``.
 
-    ``divisor`` is its other end, which is positive.
+    In these boxes one end of the divisor's interval is zero, and ``divisor`` is the other end,
+    which is positive.
     """
     if not any_true(side):
         return lo, hi
@@ -158,7 +157,7 @@ def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: 
 def _divide_interval(
     al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any
 ) -> Any:
-    """Return an enclosure of a / b for nonzero b, and of ``at_zero`` if b may be zero."""
+    """Return the enclosure of a / b for nonzero b, joined with ``at_zero`` if b can be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     never = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
@@ -188,7 +187,7 @@ def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
 
 
 def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions that both arguments have in common."""
+    """Return the directions that two arguments have in common."""
     return aup & bup, adn & bdn
 
 
@@ -206,7 +205,7 @@ def _mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any,
 
 
 def _div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of a quotient; it has none where the divisor may be zero."""
+    """Return the directions of a quotient; where the divisor may be zero, it has none."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
@@ -227,7 +226,7 @@ def _divide_trend(
     zup: Any,
     zdn: Any,
 ) -> Any:
-    """Return the directions of ``divide``, whose value is given where the divisor is zero."""
+    """Return the directions of ``divide``, which has a given value where the divisor is zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     up, down = au & bd, ad & bu
@@ -259,7 +258,7 @@ def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
 def _operator(
     function: Callable[[Any, Any], Any], sign: str, interval: Any, trend: Any, units: str = "like"
 ) -> Primitive:
-    """Return the row of a Python operator that has the same sign in all backends."""
+    """Return the row of a Python operator whose sign is the same in all backends."""
     text = f"{{0}} {sign} {{1}}"
     return Primitive(
         arity=2,

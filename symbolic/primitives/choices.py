@@ -81,7 +81,7 @@ def _where_interval(
 
 
 def _minimum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of the minimum, which is b if a is NaN, and NaN if b is NaN."""
+    """Return the enclosure of min(a, b), which is b if a is NaN, and NaN if b is NaN."""
     lo = choose(is_empty(ub, bl, bh), INF, min_of(al, bl))
     return lo, choose(ua, bh, min_of(ah, bh)), ub
 
@@ -110,10 +110,9 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 
 
 def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of the argument that is chosen, or the common ones if that is unknown.
+    """Return the directions of the chosen argument; if it is unknown, the common directions.
 
-    Where ``second`` holds, b is chosen; where ``first`` holds, a. If both hold, b is chosen: this
-    happens where a is empty.
+    Where ``second`` holds, b is chosen; where only ``first`` holds, a. Both hold where a is empty.
     """
     up = choose(second, bup, choose(first, aup, aup & bup))
     return up, choose(second, bdn, choose(first, adn, adn & bdn))
@@ -146,7 +145,7 @@ def _where_trend(
     bdn: Any,
 ) -> Any:
     still = cup & cdn
-    rises = choose(bh <= al, ALL_AXES, NO_AXES)  # when the condition changes from false to true
+    rises = choose(bh <= al, ALL_AXES, NO_AXES)  # if the condition becomes true
     falls = choose(ah <= bl, ALL_AXES, NO_AXES)
     up = aup & bup & (still | (rises & cup) | (falls & cdn))
     down = adn & bdn & (still | (rises & cdn) | (falls & cup))
@@ -162,7 +161,7 @@ def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
-    """Return SymPy's Min or Max (``kind``) of a and b, without its slow comparison of arguments.
+    """Return SymPy's ``kind`` (Min or Max) of a and b, without its slow comparison of arguments.
 
     ``drop`` is the number that does not change the result: inf for Min, -inf for Max.
     """
@@ -181,7 +180,7 @@ def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
 def _comparison(
     function: Function, closed: str, sign: str, interval: Function, *names: str, **cells: Any
 ) -> Primitive:
-    """Return the row of a comparison; ``closed`` is its name in SymPy, ``names`` in formulas."""
+    """Return the row of a comparison; ``closed`` names it in SymPy, and ``names`` in formulas."""
     text = f"{{0}} {sign} {{1}}"
     cells = {"scalar": function, "array": function, "trend": _comparison_trend} | cells
     return Primitive(

@@ -26,14 +26,14 @@ Function = Callable[..., Any]
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 #: The bits of the doubles 1.0 and sqrt(1/2), and the mask of the fraction bits.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
-#: The smallest normal float, and a factor that makes subnormal floats normal.
+#: The smallest normal float; and a factor that makes subnormal floats normal.
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
 #: Number of values computed together, so that intermediate arrays stay in the cache.
 _BLOCK = sizes.ELEMENTARY_BLOCK
-#: Number of values on which :func:`_call_reversed` is tested: NumPy's vectorized functions differ
-#: from the C library for some 5 % of values.
+#: Number of values on which :func:`_call_reversed` is tested. This is enough: NumPy's vectorized
+#: functions differ from the C library for some 5 % of values.
 _TRIAL_SIZE = 512
 
 
@@ -48,7 +48,7 @@ def _call_each(function: Function) -> Function:
 
 
 def _call_reversed(function: Function) -> Function:
-    """Return a NumPy function that gets its arrays reversed, so that NumPy calls the C library."""
+    """Return a NumPy function that is called with reversed arrays: it then uses the C library."""
 
     def array(*args: Floats) -> Floats:
         return np.asarray(function(*(arg[::-1] for arg in args))[::-1])
@@ -102,7 +102,7 @@ def _scalar_logarithm(function: Function) -> Function:
 
 
 def scalar_power(a: Any, b: Any) -> float:
-    """Return a power of numbers by the rules of IEEE 754, also where Python raises an error."""
+    """Return a power of numbers by the rules of IEEE 754, even where Python raises an error."""
     try:
         return math.pow(a, b)
     except (ValueError, OverflowError):

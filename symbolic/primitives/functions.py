@@ -39,8 +39,8 @@ _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.
 def _rounding_scalar(rounding: Function) -> Function:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
-            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
-        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # keeps Fraction
+            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # does not change -0.0
+        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # keeps a Fraction
 
     return scalar
 
@@ -80,7 +80,7 @@ def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
-    """Return the enclosure of a function that is NaN for negative arguments."""
+    """Return the enclosure of a function whose value is NaN for negative arguments."""
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua
@@ -165,7 +165,6 @@ def _increasing_function(
     *,
     call: bool = False,
 ) -> Primitive:
-    """Return the row of an increasing function that has the same name in all backends."""
     return Primitive(
         arity=1,
         scalar=scalar,
@@ -181,7 +180,7 @@ def _increasing_function(
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
-    """Return the row of a library function whose argument is a plain number."""
+    """Return the row of a library function whose argument must have no unit."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
     return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 

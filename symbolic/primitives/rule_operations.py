@@ -24,7 +24,7 @@ from symbolic.primitives import elementary
 
 
 _SPLIT = 2.0**27 + 1.0
-#: Magnitudes within which the error of a product is itself a float.
+#: The error of a product is itself a float if magnitudes of product and factors are in this range.
 _SMALL, _LARGE = 2.0**-900, 2.0**990
 
 
@@ -41,7 +41,7 @@ def _split_float(a: Any) -> tuple[Any, Any]:
 
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
-    """Return a * b - value exactly, or NaN if it may not be a float."""
+    """Return a * b - value exactly; NaN if it is not known to fit into a float."""
     (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
@@ -108,7 +108,10 @@ sqrt_low = sqrt_high = np.sqrt
 
 
 def all_true(test: Any) -> Any:
-    """True if the test holds in all boxes; a third faster than ``np.all`` for small arrays."""
+    """True if the test holds in all boxes.
+
+    For small arrays this is a third faster than ``np.all``.
+    """
     return np.logical_and.reduce(test, axis=None)
 
 
@@ -118,22 +121,22 @@ def any_true(test: Any) -> Any:
 
 
 def choose(test: Any, yes: Any, no: Any) -> Any:
-    """Return ``yes`` in boxes in which the test holds, ``no`` in the others."""
+    """Return ``yes`` in the boxes in which the test holds, and ``no`` in the others."""
     return no if test is False else np.where(test, yes, no)
 
 
 def condition_end(test: Any) -> Any:
-    """Convert a test to an end (possible or certain) of a condition; arrays stay the same."""
+    """Return a test as the lower or upper end of a condition; for arrays it is the test itself."""
     return test
 
 
 def is_true(end: Any) -> Any:
-    """Convert an end (possible or certain) of a condition to a test; arrays stay the same."""
+    """Return a lower or upper end of a condition as a test; for arrays it is the end itself."""
     return end
 
 
 def either_flag(first: Any, second: Any) -> Any:
-    """Return the union of two masks of boxes; False stands for an empty mask."""
+    """Return the union of two masks of boxes; False stands for a mask without boxes."""
     if first is False:
         return second
     return first if second is False else np.logical_or(first, second)
@@ -145,12 +148,12 @@ def is_empty(undefined: Any, low: Any, high: Any) -> Any:
 
 
 def clear_where(flag: Any, test: Any) -> Any:
-    """Return the test, set to False where a flag is True."""
+    """Return the test, but False where the flag is True."""
     return test if flag is False else test & np.logical_not(flag)
 
 
 def flag_or_false(flag: Any) -> Any:
-    """Return the flag, or False if it is True in no box."""
+    """Return the flag, or a single False if it is True in no box."""
     return flag if any_true(flag) else False
 
 
@@ -160,14 +163,14 @@ def all_finite(first: Any, second: Any) -> Any:
 
 
 def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
-    """Widen the values of a library function at the two ends by its possible error."""
+    """Return the two ends of a library function's values, widened by its possible error."""
     for _ in range(ULPS):
         low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
     return low, high
 
 
 def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
-    """Widen the values of a library function at the two ends, except where ``point`` is True.
+    """Return the two ends of a library function's values, widened except where ``point`` is True.
 
     There, both ends are equal, and floats compute exactly this value.
     """
@@ -180,7 +183,7 @@ exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
 log10_of, pow_of = elementary.log10, elementary.power
 
 
-#: Modules whose functions are not rebound.
+#: Modules whose functions :func:`rebind_rule` does not replace.
 _SHARED_MODULES = (__name__, elementary.__name__)
 
 
@@ -218,5 +221,5 @@ def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
 
 
 def outward_operations() -> dict[str, Any]:
-    """Return the operations that round outward."""
+    """Return the operations that round outward, by their names in rules."""
     return {**_OUTWARD, "widen": _widen_always, "ROUNDS_TO_NEAREST": False}

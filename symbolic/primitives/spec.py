@@ -26,12 +26,12 @@ class FormulaSyntax:
 
     @classmethod
     def fixed_count(cls, count: int, *names: str, units: str = "like") -> FormulaSyntax:
-        """Return the syntax of a primitive that takes a fixed number of terms."""
+        """Return the syntax of a primitive that takes a fixed number of arguments."""
         return cls(names, count, count, units)
 
     @classmethod
     def any_number(cls, *names: str) -> FormulaSyntax:
-        """Return the syntax of a primitive that takes one or more terms."""
+        """Return the syntax of a primitive that takes one or more arguments."""
         return cls(names, 1, math.inf)
 
 
