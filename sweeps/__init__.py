@@ -1,1 +1,1 @@
-"""Grids over the design space: loop nests, tiles, labelled datasets, queries."""
+"""Grids over the design space, with their loop nests, tiles, labelled Datasets and queries."""

@@ -146,7 +146,7 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return about the standard deviation of the number of blocks begun at the last start."""
+        """Return an approximate standard deviation of the number of blocks at the last start."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:

@@ -251,7 +251,7 @@ def _next_tie(
     stats: SearchStats,
     fixed: Mapping[str, int],
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the next point after ``place`` with a value <= ``target``, and True if proven so."""
+    """Return the next point after ``place`` with a value <= ``target``, and True if proven."""
     free = [axis for axis in case.sizes if axis not in fixed]
     for number in reversed(range(len(free))):
         axis = free[number]
