@@ -26,9 +26,9 @@ decode_keys = prefill_keys.copy_as("decode_keys", "context", "window")
 
 def rate_and_interval(model: str) -> tuple[Equation, ...]:
     """Return the equations of the attained rate of a model, and of the interval of its time."""
-    clocks = ("core_clock", "boost_clock")
+    scale = ("core_clock", "boost_clock", "n_sms", "rated_sms")
     return (
-        gemm_rate.copy_as(f"{model}_rate", f"{model}_peak", f"{model}_share", *clocks),
+        gemm_rate.copy_as(f"{model}_rate", f"{model}_peak", f"{model}_share", *scale),
         time_low.copy_as("time_low", "time", f"{model}_error_low", f"{model}_floor"),
         time_high.copy_as("time_high", "time", f"{model}_error_high"),
     )

@@ -10,6 +10,9 @@ context, also if a window hides most of it.
 Ten numbers belong to a GPU, and two to the library on it: ``decode_waves``, and from how many
 blocks on it takes the kernel for groups (``decode_group_fill``). The defaults are fitted to an H100
 and a B200 together.
+
+Not monotone: the library's constants belong to one GPU, so that the time may grow with more of
+``n_sms``, ``l2_size``, ``decode_group_fill`` or ``decode_waves``.
 """
 
 from __future__ import annotations

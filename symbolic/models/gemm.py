@@ -118,10 +118,10 @@ FITTED = (
 # --- rates and bytes
 
 
-@equation(source="printed rates hold at the boost clock")
-def gemm_rate(gemm_peak, gemm_share, core_clock, boost_clock):
+@equation(source="printed rates hold for the printed multiprocessors at the boost clock")
+def gemm_rate(gemm_peak, gemm_share, core_clock, boost_clock, n_sms, rated_sms):
     """Operations per second of full tiles. [1/s]"""
-    return gemm_peak * gemm_share * (core_clock / boost_clock)
+    return gemm_peak * gemm_share * (core_clock / boost_clock) * (n_sms / rated_sms)
 
 
 @equation(source="the L2 cache serves each multiprocessor a number of bytes in a cycle")

@@ -9,6 +9,8 @@ time is below the floor of the machine.
 
 Ten numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together.
+
+Not monotone: a larger ``prefill_tail_share`` waits longer for the longest block.
 """
 
 from __future__ import annotations

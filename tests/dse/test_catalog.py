@@ -54,11 +54,12 @@ LIMITS = {
     "cache_levels",
 }
 SHIPPED_MACHINES = [
-    *("8800gt", "8800gtx", "a100_40", "a100_80", "a40", "a4000", "c2075", "c2075_dp"),
-    *("e5645_x2", "fx5600", "gh200", "gtx1080ti", "gtx280", "gtx480", "gtx580", "gtx690"),
-    *("gtx690_dp", "h100_pcie", "h100_sxm", "hong2009_example", "hong2012_node", "l4", "l40"),
-    *("mi100", "mi210", "mi250x", "mi300x", "p100", "p4", "rtx2080ti", "rtx3080", "rtx3090"),
-    *("rtx4090", "t4", "v100_pcie", "v100_sxm2"),
+    *("8800gt", "8800gtx", "a100_40", "a100_80", "a10g", "a40", "a4000", "b200"),
+    *("b300", "c2075", "c2075_dp", "e5645_x2", "fx5600", "gb200", "gb300", "gh200"),
+    *("gtx1080ti", "gtx280", "gtx480", "gtx580", "gtx690", "gtx690_dp", "h100_pcie", "h100_sxm"),
+    *("h20", "h200", "hong2009_example", "hong2012_node", "l4", "l40", "l40s", "mi100"),
+    *("mi210", "mi250x", "mi300x", "mi325x", "mi355x", "p100", "p4", "rtx2080ti"),
+    *("rtx3080", "rtx3090", "rtx4090", "rtx5090", "rtxpro6000", "t4", "v100_pcie", "v100_sxm2"),
 ]
 SHIPPED_WORKLOADS = [
     *("apsp", "blackscholes", "cmem", "dmadd", "dotp", "hong2009_example", "linear", "madd"),
