@@ -103,7 +103,7 @@ class Calibration(FitReport):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """The calibration as a fit file has it."""
+        """The calibration in the form of a fit file."""
         if not self.fits:
             raise DseError("no row is measured yet: measure rows of the design, and fit to them")
         joined = join_fits([result.saved_fit for result in self.fits.values()])
@@ -384,14 +384,14 @@ def _calibrate_by_label(
     return Calibration(fits=fits, undetermined=tuple(undetermined), design=tuple(proposed))
 
 
-#: Values of each column of the grid of shapes from which rows are proposed.
+#: Number of values per column in the grid of shapes from which rows are proposed.
 _GRID_STEPS = 12
 
 
 def _add_grid(
     model: Model, arrays: dict[str, Floats], labels: Any, measured: Any
 ) -> tuple[dict[str, Floats], Any, Any]:
-    """Return the rows with those of a grid over the typical ranges of the columns."""
+    """Return the rows, and further rows on a grid over the typical ranges of the columns."""
     steps = []
     for name in arrays:
         row = model.quantity(name)

@@ -19,14 +19,14 @@ from symbolic.model import Model
 
 Floats = NDArray[np.float64]
 
-#: Standard deviations of logarithms: of a free quantity before measurements, of the model's error,
-#: and of a measurement.
+#: Standard deviations of the logarithms of a free quantity before any measurement, of the model's
+#: error, and of a measurement.
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
-#: Factor between columns of two rows within which the errors of the model are similar.
+#: Errors of the model are similar in rows whose columns differ by less than this factor.
 SIMILAR = 4.0
-#: Relative step of a derivative, and the most candidates that are compared.
+#: Relative step of a derivative; and maximum number of candidates that are compared.
 STEP, MAX_CANDIDATES = 0.05, 2000
-#: A quantity is determined if its standard deviation has fallen to this share of ``PRIOR``.
+#: A quantity is determined if its standard deviation is at most this share of ``PRIOR``.
 DETERMINED = 0.5
 
 

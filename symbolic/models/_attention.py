@@ -17,7 +17,7 @@ KV_ELEMENT_BYTES = by_label(
 
 @equation(source="by definition; a window of 0 is none")
 def prefill_keys(seq_len, window):
-    """Keys that the last query sees. [keys]"""
+    """Number of keys that the last query sees. [keys]"""
     return where(window > 0, minimum(window, seq_len), seq_len)
 
 

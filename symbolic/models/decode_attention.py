@@ -32,7 +32,7 @@ VALIDITY = Validity(
 
 LIBRARY = "TensorRT-LLM, decoderXQAConstants.h and decoderXQAImplJIT.cpp"
 
-#: Keys of the shortest split, for a group of heads and for a single head.
+#: Number of keys in the shortest split, for a group of heads and for a single head.
 GROUP_SPLIT, HEAD_SPLIT = 128.0, 256.0
 #: Largest group of query heads that a block computes.
 LARGEST_GROUP = 32.0
@@ -47,7 +47,7 @@ SHARED = (*KV_ELEMENT_BYTES, decode_keys, *rate_and_interval("decode")[1:])
 
 
 def _per_head(heads, kv_heads, decode_group_fill, is_few):
-    """Return 1 if a block reads for a single head, for whatever reason the library has, else 0."""
+    """Return 1 if a block reads the cache for a single head, else 0."""
     group = heads / kv_heads
     single = where(decode_group_fill > 0, where(group > 1, is_few, 1.0), 0.0)
     return where(group > LARGEST_GROUP, 1.0, single)
@@ -69,13 +69,13 @@ def decode_per_head_fp8(heads, kv_heads, decode_group_fill):
 
 @equation(source="by definition")
 def decode_rows(batch, heads, kv_heads, decode_per_head):
-    """Blocks without splits. [blocks]"""
+    """Number of blocks if contexts are not split. [blocks]"""
     return batch * where(decode_per_head > 0, heads, kv_heads)
 
 
 @equation(source=LIBRARY)
 def decode_splits(context, decode_per_head, decode_rows, decode_waves, n_sms):
-    """Blocks that share a context. [blocks]
+    """Number of blocks that share the context of a sequence. [blocks]
 
     >>> decode_splits(8192.0, 0.0, 8.0, 8.0, 132.0), decode_splits(8192.0, 0.0, 512.0, 8.0, 132.0)
     (64.0, 2.0)
@@ -91,7 +91,7 @@ def decode_splits(context, decode_per_head, decode_rows, decode_waves, n_sms):
 
 @equation(source=f"{DATA}; more query heads and elements take longer", when=BF16)
 def decode_group_block_time(heads, kv_heads, head_dim, decode_bf16_block_time, decode_head_growth):
-    """Time of a block that reads for a group. [s]"""
+    """Time of a block that reads the cache for a group of heads. [s]"""
     growth = 1 + decode_head_growth * heads / kv_heads
     return decode_bf16_block_time * power(head_dim / 128, 1 / 3) * growth
 
@@ -174,7 +174,7 @@ def decode_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Time below which the machine cannot be. [s]"""
+    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
     operations = 4 * batch * heads * decode_keys * head_dim
     rate = maximum(tensor_fp8_flops, tensor_bf16_flops)
     compute = divide(operations, rate, at_zero=0.0)

@@ -36,9 +36,9 @@ GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
 DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 
 #: Rows and columns of the tile of a block, from small to large: powers of two that libraries ship.
-#: Three times as many, with transposed ones, change no score.
+#: With three times as many tiles, including transposed ones, no score changes.
 TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
-#: Blocks that share the sums of one tile.
+#: Numbers of blocks that share the sums of one tile.
 SPLITS = (1, 4, 16)
 #: Time [s] of the launch that adds the parts of shared sums; between 2.4 and 2.8 us on three GPUs.
 MERGE_TIME = 2.6e-6
@@ -78,7 +78,7 @@ def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple
 
 FITTED_TIMES = "fitted to measured times"
 LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
-#: Types by the name under which their numbers are fitted; 16-bit types have the same.
+#: Number types, by the name under which their numbers are fitted; 16-bit types share one name.
 FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
 CAST = [label for label, number in TYPES.items() if number.cast]
 gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
@@ -217,7 +217,7 @@ def _product_time(number: NumberType, label: str) -> Equation:
                 moved = mean * (rows + columns) * operands
                 fourth_powers.append(power(work, 4) + power(moved, 4))
             merge = 0.0
-            if split > 1:  # parts of four bytes are written and read
+            if split > 1:  # partial sums of four bytes are written and read
                 merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
             times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
         return minimum(*times)
@@ -234,7 +234,7 @@ product_time = tuple(_product_time(number, label) for label, number in TYPES.ite
 def gemm_output_time(
     product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_dram_rate, gemm_output_ratio
 ):
-    """Time of results and casts. [s]"""
+    """Time to write the results and the casts. [s]"""
     moved = result_bytes + product_rows * product_depth * gemm_cast_bytes
     return moved / (gemm_dram_rate * gemm_output_ratio)
 
@@ -255,7 +255,7 @@ def gemm_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Time below which the machine cannot be. [s]"""
+    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
     beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
     compute = divide(gemm_operations, gemm_peak, at_zero=math.inf)
     return maximum(compute, beyond / mem_bandwidth)
@@ -287,7 +287,7 @@ def gemm_flops(gemm_operations, time):
 
 @equation(source="by definition")
 def gemm_efficiency(gemm_flops, gemm_peak):
-    """Operations per second over the printed rate. [ratio]"""
+    """Operations per second divided by the printed rate. [ratio]"""
     return divide(gemm_flops, gemm_peak, at_zero=0.0)
 
 
@@ -319,7 +319,7 @@ def gemm_idle_power(board_power, gemm_idle_power_share):
 
 @equation(source="by definition")
 def power_demand(gemm_idle_power, gemm_energy, time):
-    """Power if nothing limited it; the machine throttles where it is above the limit. [W]"""
+    """Power if nothing limited it; above the power limit, the machine throttles. [W]"""
     return gemm_idle_power + divide(gemm_energy, time, at_zero=math.inf)
 
 

@@ -33,16 +33,16 @@ RULES = ("moe_peak > 0",)  # the machine has tensor cores for the number type
 
 GROUPED = "NVIDIA DU-09799, 2 and 3, of each expert (grouped product)"
 
-#: Tokens of the tile of a block, of which the library chooses the best, and columns of the tile.
+#: Tokens in a block's tile: the library chooses the best of these; and columns of the tile.
 TILE_ROWS = (16.0, 32.0, 64.0, 128.0, 256.0)
 TILE_COLUMNS = 128.0
 
 
 SHARED = rate_and_interval("moe")
 
-#: By number type: the printed rate, its attained share, bytes of an element (of nvfp4 with its
-#: scale: 8 bits for 16 elements), how often activations of experts move, start-up time of casts,
-#: and time of an expert (kernels with block scales pad its tokens).
+#: By number type: the printed rate, its attained share, bytes of an element (in nvfp4 including its
+#: part of the scale, 8 bits for 16 elements), how often activations of experts move, start-up time
+#: of casts, and time of an expert (whose tokens are padded by kernels with block scales).
 _QUANTITIES = ("peak", "share", "element_bytes", "traffic", "cast_time", "padding_time")
 _CAST = ("moe_wide_traffic", "moe_fp8_start_time")
 TYPES: dict[str, tuple[str | float, ...]] = {
@@ -178,7 +178,7 @@ def moe_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Time below which the machine cannot be. [s]"""
+    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
     elements = moe_occupied_experts * hidden * moe_inner_size * (moe_up_matrices + 1)
     beyond = maximum(elements * moe_element_bytes - l2_size, 0)
     compute = divide(moe_operations, moe_peak, at_zero=math.inf)

@@ -35,7 +35,7 @@ RULES = ("prefill_peak > 0",)  # the machine has tensor cores for the number typ
 
 FLASH = "Dao 2023 (FlashAttention-2), 3.3: a block for each tile of queries of a head"
 
-#: Queries of a block.
+#: Number of queries that a block computes.
 TILE = 128.0
 
 SHARED = (*KV_ELEMENT_BYTES, prefill_keys, *rate_and_interval("prefill"))
@@ -65,7 +65,7 @@ whole_dim = by_label("prefill_dim", "by definition", "kv_dtype", {"bf16": "head_
 
 @equation(source="kernels for 8 bits compute powers of two", when={"kv_dtype": "fp8"})
 def prefill_dim(head_dim):
-    """Elements of a head in products. [elements]"""
+    """Number of elements of a head that products use. [elements]"""
     return power(2, ceil(log2(head_dim)))
 
 
@@ -98,7 +98,7 @@ def prefill_late_tiles(prefill_tiles, prefill_keys):
 def prefill_masked_scores(
     seq_len, prefill_tiles, prefill_late_tiles, prefill_diagonal_keys, prefill_edge_keys
 ):
-    """Pairs that are computed and dropped, of one head and sequence. [pairs]"""
+    """Pairs that are computed although the mask drops them, of one head and sequence. [pairs]"""
     diagonal = minimum(TILE, seq_len) * prefill_tiles * prefill_diagonal_keys
     return diagonal + TILE * prefill_late_tiles * prefill_edge_keys
 
@@ -182,7 +182,7 @@ def prefill_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Time below which the machine cannot be. [s]"""
+    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
     moved = 4 * batch * seq_len * head_dim * (heads + kv_heads)
     compute = divide(prefill_operations, prefill_peak, at_zero=math.inf)
     return maximum(compute, maximum(moved - l2_size, 0) / mem_bandwidth)
