@@ -193,8 +193,8 @@ def main() -> None:
 
 HEAD = """# Instruction counts against profilers
 
-**In a minute.** `dse kernel` counts instructions without a GPU. Here its counts are compared with the
-counters of profilers on real GPUs; nothing is fitted.
+**In a minute.** `dse kernel` counts instructions without a GPU. Here its counts are compared with
+the counters of profilers on real GPUs; nothing is fitted.
 
 * Coulomb sum and vector addition: all counts are equal.
 * Convolution: loads and shared memory are equal; executed instructions are within 3 % for 96 % of
