@@ -98,7 +98,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the axis or pair with the lowest share of distinct rows; False if none is low."""
+        """Merge the one or two axes with the most equal rows; return False if too few are equal."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None

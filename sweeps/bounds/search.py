@@ -32,8 +32,8 @@ ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
-#: Maximum number of points of one box that the search reports as near: within the error of library
-#: functions they may be the best, so that NumPy evaluates them again.
+#: Maximum number of points of one box that NumPy evaluates again. Such a point may be the best,
+#: within the error of library functions.
 _MAX_NEAR_POINTS = sizes.SEARCH_NEAR
 #: Number of boxes bounded before ``improve`` (coordinate descent) is worth its time.
 _BOXES_BEFORE_DESCENT = sizes.SEARCH_QUICK

@@ -65,7 +65,7 @@ def failures_in(
     high: Sequence[int],
     tile: str = "",
 ) -> list[Failure]:
-    """Return the failures of outputs in a box over ``dims``, under one label per switch axis."""
+    """Return the failures of outputs in a box over ``dims`` that has one label per switch axis."""
     if not _has_failures(grid):
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}

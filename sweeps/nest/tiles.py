@@ -76,7 +76,7 @@ def iterate_tiles(
     """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
-    the mask of tiles to visit. It is called for each batch, after the results of the batch before.
+    the mask of tiles to visit. It is called for a batch after the results of all earlier batches.
     An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)

@@ -159,7 +159,7 @@ class BinCounts:
 
 
 class DigitCounts:
-    """Counts of a digit (the bits from ``shift`` on) of 64-bit keys: a row for each key prefix."""
+    """Histograms of a digit of 64-bit keys, one per key prefix. The digit begins at ``shift``."""
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift

@@ -164,7 +164,6 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 def _evaluate_both(
     source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    """Yield the objectives and the feasibility of ``count`` named points, then of the sample."""
     both = {
         axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
     } or answer_places
@@ -313,7 +312,7 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
     first = source.best(stage, (), 1 if query.within is not None else query.top)
     if not first.scores.size or not first.scores[0] < math.inf:
         raise source.no_point_error(stage)
-    if is_interrupted() and not query.has_ties_or_within:  # best by the objectives so far
+    if is_interrupted() and not query.has_ties_or_within:  # best by this and all earlier objectives
         return first
     if stage.number < len(query.goals) - 1:
         return RankedPoints.concatenate(list(_optimize_ties(source, query, stage, first)))
@@ -344,7 +343,7 @@ def _optimize_ties(
         except OutOfTimeError:
             if query.has_ties_or_within or query.top > 1:
                 raise
-            yield first  # best by the objectives so far
+            yield first  # best by this and all earlier objectives
 
 
 def _stack_points(

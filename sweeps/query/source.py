@@ -283,7 +283,7 @@ class QuerySource(Sliceable, Protocol):
         """Return all points whose objective is <= ``tolerance_limit(best_score, tolerance)``."""
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise if an objective is not finite at any feasible point."""
+        """Return the error to raise if no feasible point has finite objectives."""
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """Return the attributes of an answer that say how it was found."""

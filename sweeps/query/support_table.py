@@ -73,9 +73,8 @@ _RULES = (
 
 #: Why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {
-    "moved": "it is over more than 64 points and depends on an input that is varied",
-    "many": "it is over more points than the bounds can expand (at most 64), and has too many "
-    "values to be computed in advance",
+    "moved": "it depends on an input that is varied, and is over more than 64 points",
+    "many": "it has too many values to be computed in advance, and is over more than 64 points",
 }
 _WORKAROUNDS = {
     "moved": "take fewer points",

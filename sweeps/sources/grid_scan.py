@@ -102,7 +102,7 @@ class GridSource(QuerySource, Protocol):
         return all(leaf.pending_group is None for leaf in every)
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise if an objective is not finite at any feasible point."""
+        """Return the error to raise if no feasible point has finite objectives."""
         before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
         return InfeasibleError(
@@ -136,7 +136,7 @@ class GridScan(GridSource):
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
 
     def part_at(self, indices: Mapping[str, int]) -> GridScan:
-        """Return the part at one index of some axes; it shares the count of skipped tiles."""
+        """Return the part at one index of each given axis. All parts share ``skipped_tiles``."""
         fixed = {**self.fixed_indices, **indices}
         return replace(self, grid=subgrid(self.grid, indices), fixed_indices=fixed)
 

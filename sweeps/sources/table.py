@@ -152,7 +152,7 @@ class TableScan(QuerySource):
         return not self.table.is_lazy
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise if an objective is not finite at any feasible point."""
+        """Return the error to raise if no feasible point has finite objectives."""
         return no_row_error(stage.goals[: stage.number + 1], self.table.where)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:

@@ -174,9 +174,9 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
     """Return a lower bound over a box, and shrink the box, in at most ``max_turns`` turns.
 
     It ends when the bound reaches ``prune_at``, or when a turn removes less than 30 % of the
-    points. All points with values below ``limit`` are kept, as bounds between ``prune_at`` and
-    ``limit`` must be reported. The box may also shrink to the better end of an axis. This may break
-    assumptions, so they are all dropped then.
+    points. Points with values below ``limit`` stay in the box, because all bounds between
+    ``prune_at`` and ``limit`` must be reported. If the value is monotone along an axis, the box
+    shrinks to the better end. All assumptions are then dropped, as some may not hold there.
     """
     lo, hi, und, up, dn, loose, alias, ranks = state
     root = tape.objective_steps[1]

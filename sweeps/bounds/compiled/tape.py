@@ -26,7 +26,7 @@ class Tape(NamedTuple):
 
     #: The operation of each step.
     ops: Any
-    #: The steps that each step reads.
+    #: For each step, the steps whose values it reads.
     args: Any
     #: The numbers of the steps that vary.
     steps: Any
