@@ -288,7 +288,7 @@ def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
 def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
     """Return the table in a delimited text; TableError if the text is ambiguous.
 
-    Errors call the text ``name``. Without ``header``, a first line of numbers is a row.
+    Error messages refer to the text as ``name``. Without ``header``, numbers in line 1 are data.
     """
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = _comment_lines(text)

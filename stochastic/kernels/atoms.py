@@ -57,7 +57,7 @@ def _copy(source: Floats, target: Floats) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
-    """Add, within rows i .. i + 3, the terms from each row to the rows after it."""
+    """Add to each of the rows i .. i + 3 the terms from earlier rows of these four."""
     y = tile[i * TILE : (i + 4) * TILE]
     t1, t2, t3 = t[4], t[5], t[6]
     for u in range(TILE):

@@ -1,4 +1,4 @@
-"""Compute powers of matrices on a GPU, with the clock of every lane (Swatman 2022, Algorithm 1).
+"""Compute powers of matrices on a GPU, and time every lane (Swatman 2022, Algorithm 1).
 
 This module is imported only if a GPU or its simulator is needed. The simulator is used if
 NUMBA_ENABLE_CUDASIM=1 is set before numba is first imported.

@@ -213,10 +213,10 @@ def spectrum_probabilities(
 # --- a few lanes
 @compiled
 def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
-    """Add a value with its weight to the laws of sums of 1 ... ``orders`` items, in place.
+    """Update in place the laws of sums of 1 ... ``orders`` items: they may have one more value.
 
-    ``last`` is the place of the previous value. Terms are added over the number j of items that
-    have the new value; nothing is subtracted.
+    ``place`` and ``last`` are the positions of the new and the previous value. There is a term for
+    each number j of items that have the new value. Terms are added; nothing is subtracted.
     """
     for order in range(orders, 0, -1):
         factor = 1.0

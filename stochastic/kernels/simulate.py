@@ -63,9 +63,9 @@ def _group(  # type: ignore[no-untyped-def]
 ):
     """Return the longest item and the sum of a group, which takes consecutive items of a stream.
 
-    Its first item has the number lanes·group. Item i of the stream is number i of SplitMix64 after
-    ``key``: its leading bits choose a column of the alias table, its other bits are compared with
-    the threshold of the column.
+    The group begins at item lanes·group of the stream. Output i of SplitMix64, which starts from
+    ``key``, decides item i: the leading bits of the output choose a column of the alias table, and
+    its other bits are compared with the threshold of the column.
     """
     state = key + _GOLDEN * np.uint64(group * lanes)
     longest = total = np.int64(0)

@@ -146,7 +146,10 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return an approximate standard deviation of the number of blocks at the last start."""
+        """Estimate the standard deviation of the number of blocks that have started.
+
+        The estimate is for the mean time of the last start.
+        """
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:

@@ -63,7 +63,7 @@ _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the wind
 _BEYOND_LAST = 1e-17  # Frequencies beyond the last contribute at most this to a probability.
 #: Above this number of transforms of single values, the search by the third bound is faster.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
-_GRID_POINTS = sizes.FREQUENCIES_FINE  # Grid points per turn (2π) of the largest value's phase.
+_GRID_POINTS = sizes.FREQUENCIES_FINE  # Points per turn (2π) of the phase of the largest value.
 _ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
 #: Values are listed, not tabulated, if the table would have at least this many cells per value.
 _SPARSE = sizes.COEFFICIENT_SPARSE
