@@ -153,7 +153,7 @@ MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
 #: If fewer than _FEW_PIECES pieces are undecided, each is cut into _FINE_PARTS parts at once, else
 #: into 2. A bracket is cut into at most _MAX_PARTS parts.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Number of points at which all brackets, taken together, are cut in one step.
+#: Total number of parts into which one step cuts the brackets (each bracket into at least 2).
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)

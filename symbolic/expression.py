@@ -190,9 +190,9 @@ class _Parser:
         return self._unit_term(number, start, token.position)
 
     def _is_unit_ahead(self, steps: int) -> bool:
-        """True if the token at distance ``steps``, which follows a number or its unit, is a unit.
+        """True if the token at distance ``steps`` is a unit; it follows a number or another unit.
 
-        Raise an error if its name is both a unit and a quantity, or neither.
+        Raise an error if the token is both a unit and a quantity, or neither.
         """
         token = self._peek(steps)
         name = token.text

@@ -192,10 +192,10 @@ def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
 
 
 # --- Directions of equations within a box
-# A :class:`Trend` states its directions for any values on the other axes. An axis in both sets does
-# not change the value. Steps such as floors and cases are allowed. Rounding
-# to nearest is monotone, so the directions hold exactly for the values that floats compute, except
-# that ``exp``, ``log`` and ``pow`` of the library are monotone only up to their last bits.
+# The directions of a :class:`Trend` hold for any values on the other axes. An axis in both ``up``
+# and ``down`` does not change the value. Steps such as floors and cases are allowed. Rounding to
+# nearest is monotone, so the directions also hold for computed floats. There is one exception: the
+# library's ``exp``, ``log`` and ``pow`` are monotone only up to their last bits.
 
 
 def literal_trend(value: Any) -> Trend:

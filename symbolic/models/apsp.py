@@ -55,7 +55,7 @@ def work(vertices, squarings):
 
 @equation(source="Ma 2014, Eq. 10", symbol="M")
 def transactions(vertices, squarings, tile_dim, chunk):
-    """Number of global memory transactions of C elements, if each element is read n/S_D times."""
+    """Number of global memory transactions (C elements each); each element is read n/S_D times."""
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
 

@@ -40,9 +40,9 @@ TILE_COLUMNS = 128.0
 
 SHARED = rate_and_interval("moe")
 
-#: By number type: the printed rate, its attained share, bytes of an element (in nvfp4 including its
-#: part of the scale, 8 bits for 16 elements), how often activations of experts move, start-up time
-#: of casts, and time of an expert (whose tokens are padded by kernels with block scales).
+#: For each number type: (1) printed rate; (2) attained share of this rate; (3) bytes of an element;
+#: (4) how often activations of experts move; (5) start-up time of casts; (6) time of an expert. In
+#: nvfp4, 16 elements share a scale of 8 bits. Kernels with block scales pad the tokens of experts.
 _QUANTITIES = ("peak", "share", "element_bytes", "traffic", "cast_time", "padding_time")
 _CAST = ("moe_wide_traffic", "moe_fp8_start_time")
 TYPES: dict[str, tuple[str | float, ...]] = {

@@ -102,7 +102,6 @@ def _sms_by_tpc(tpc_map):
 
 
 def _check_count(count, tpc_map):
-    """Return a number of SMs as int; raise an error unless it is from 1 to that of the machine."""
     there = len(_parse_numbers("tpc_map", tpc_map))
     if not 1 <= count <= there or count != int(count):
         raise DseError(f"{count:g} SMs are to be lit: expected a whole number from 1 to {there}")
