@@ -86,7 +86,7 @@ def lines_of(case: Case, found: Any, figure: str) -> Iterator[str]:
     words = measure_headings([found.score, *found.baselines.values()])
     for name, measures in found.losses.items():
         told = ", ".join(words[measure] for measure in measures)
-        yield f'<b class="loses">Worse than {name} in: {told}.</b>\n'
+        yield f'<b class="loses">Worse than "{name}": {told}.</b>\n'
     if found.score.missing:
         yield f'<b class="loses">Not predicted: {found.score.missing} rows.</b>\n'
     named = case.called or f"`{found.model}`"

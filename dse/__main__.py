@@ -18,7 +18,7 @@ from sweeps.runtime import interrupts
 def main() -> None:
     """Run the command line and end the process."""
     status: object = 0
-    gc.set_threshold(50_000)  # Python's default, 700, takes 5 % of a short command
+    gc.set_threshold(50_000)  # with Python's default, 700, collection takes 5 % of a short command
     with signals_as_exceptions(is_last=True):
         try:
             from dse.cli import main as command

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dse.api import Comparison, Study
 
-#: Attributes that are a JSON object by model in the Dataset of a comparison.
+#: In the Dataset of a comparison, each of these attributes is a JSON object with a key per model.
 _PER_MODEL = ("study", "identity")
 
 

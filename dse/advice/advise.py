@@ -223,7 +223,7 @@ ROUNDS, PARTS = 8, 64
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
 #: A border within this relative distance of the start is at the start.
 _SAME_TOLERANCE = 1e-11
-#: A border narrower than this (relative to the start) is a jump: no step of the search is smaller.
+#: A border with ends closer than this (relative to the start) is a jump. No step is smaller.
 _JUMP_WIDTH = 2.0**-65
 
 

@@ -31,9 +31,9 @@ class Move(DisplayMixin):
     direction : str
         ``"raise"`` or ``"lower"``.
     value, until : float
-        Start and end of the move. It ends at the next bound (the border itself, or the first
-        whole number beyond), at the last value that the domain and all rules allow, or where the
-        goal is best before either; NaN if nothing ends it.
+        Start and end of the move. It ends at the first of these: the next bound (the border itself,
+        or the first whole number beyond); the last value that the domain and all rules allow; the
+        value where the goal is best. ``until`` is NaN if there is none.
     next_bound, next_limiter : str or None, tuple of str
         The bound or case after the move (None: none follows), and its limiting terms. If only the
         limiting terms change, ``next_bound`` is the present bound.
@@ -139,7 +139,8 @@ class Advice(Report):
     Attributes
     ----------
     state, bound : str
-        The quantity that names the bound or case, and its value; the goal if nothing competes.
+        ``state``: the quantity that names the bound or case. ``bound``: the value of ``state``, or
+        the name of the goal if no terms compete.
     goal : str
         The quantity that gains refer to.
     limiter : tuple of str

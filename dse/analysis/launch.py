@@ -149,7 +149,7 @@ def block_shapes(
 
 
 def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
-    """Return the launch in the source, with what the caller gives in place of its values."""
+    """Return the launch in the source; the values that the caller gives take precedence."""
     return replace(
         in_source,
         set={**in_source.set, **given.set},

@@ -194,7 +194,7 @@ def _drawn_ratios(
     inputs: Sequence[AssumedInput],
     size: int,
 ) -> list[Floats]:
-    """Return, for each variant, draws of time / median time while assumed inputs vary."""
+    """Draw assumed inputs; return time / median time of the draws, for each variant."""
     if not inputs:
         return []
     import xarray as xr

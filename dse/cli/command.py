@@ -291,7 +291,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a study file or store; for other files or if ``values``, a Dataset."""
+    """Return the study of a study file, or of a store unless ``values``; otherwise a Dataset."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run

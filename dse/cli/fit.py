@@ -38,7 +38,7 @@ def row_arguments(free_help: str) -> OptionDecorator:
 
 
 def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
-    """Parse --columns; return names, or a dict if any text maps a quantity to a header by =."""
+    """Return the names in --columns, or a dict of headers by quantity if any name has a ``=``."""
     if not any("=" in text for text in texts):
         return list(texts)
     pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}

@@ -61,7 +61,7 @@ class _LawCommand(click.Command):
 )
 @click.argument("law", metavar="LAW")
 @option("--lanes N", "Number of items that run in lockstep", default="32")
-@option("--tol", "Upper limit of the error of the mean from cutting an infinite law", default=1e-09)
+@option("--tol", "Error of the mean that cutting an infinite law may cause", default=1e-09)
 @option("--eps", "Cut an infinite law where its tail has less than this probability", type=float)
 @choice_option(
     "--zero-work", "Loss of a group without work; 'drop' ignores the group", "one", "drop", "zero"

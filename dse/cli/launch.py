@@ -28,7 +28,7 @@ _COARSER = 5
     "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
-@option("--blocks N", "Number of blocks in the launch; default: enough for a trace", type=int)
+@option("--blocks N", "Number of blocks; default with --trace: enough for all items", type=int)
 @option("--slots N", "Number of blocks that run at the same time", type=int, required=True)
 @option("--lanes N", "Number of items that run in lockstep", default=32)
 @option("--warps N", "Number of warps in a block", default=1)

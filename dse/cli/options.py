@@ -31,7 +31,7 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _make_completer(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
-    """Return a completer for the last name in a list or sum, or for paths if no name fits."""
+    """Return a completer for the last name in a list or sum; if no name fits, it lists paths."""
 
     def complete(_ctx: Any, _parameter: Any, typed: str) -> list[CompletionItem]:
         try:

@@ -39,7 +39,7 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 )
 @row_arguments("Quantities to fit to the rows that are not left out")
 @option("--to Q", "Measured output to predict; default: the main output")
-@names_option("--leave-out COLUMN,...", "Leave out each label of these columns (row: each row)")
+@names_option("--leave-out COLUMN,...", "Columns (or 'row') whose labels are left out in turn")
 @option("--folds", "Largest number of groups of rows that are left out in turn", default=10)
 @names_option("--per COLUMN,...", "Give errors separately for each label of these columns")
 @names_option("--within COLUMN,...", "Choose one of the rows with equal values in these columns")

@@ -174,8 +174,8 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
     return result
 
 
-#: Shared memory that the driver reserves in each block from compute capability 8.0 on [B]. In
-#: cubins from 9.0 on, the size of a kernel that has shared memory includes it.
+#: Bytes of shared memory that the driver reserves in each block, since compute capability 8.0.
+#: Since 9.0, the shared memory that a cubin states for a kernel includes them, unless it is 0.
 _RESERVED_SHARED, _SINCE_ARCH = 1024, 90
 
 

@@ -484,7 +484,7 @@ class KernelAnalysis:
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
-        """Return how often nested loops are left by an exit, given its runs in one iteration."""
+        """Convert ``runs`` per iteration of loop ``head`` to runs per iteration of ``around``."""
         while head is not None and head != around:
             self._trip_count(head)
             self._runs_per_iteration(head)

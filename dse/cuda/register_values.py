@@ -277,7 +277,7 @@ def _least_or_most(op: Operation) -> IntExpr:
     signed = atom_expr("least" if when == TRUE else "most", first, second)
     if not unsigned:
         return signed
-    # a negative value is larger than all others
+    # as an unsigned number, a negative value is larger than all non-negative ones
     first_negative, second_negative = (second, first) if when == TRUE else (first, second)
     is_first_size, is_second_size = comparison(">=", first), comparison(">=", second)
     choose = op.values.choose
@@ -287,7 +287,7 @@ def _least_or_most(op: Operation) -> IntExpr:
 
 
 def _vote(op: Operation) -> IntExpr:
-    """Return an unknown value for VOTE, always the same one for the mask of active lanes."""
+    """Return an unknown result of VOTE; all votes for the mask of active lanes share it."""
     if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
         return _unknown_value("lanes", 0, 0)
     return op.unknown(op.opcode)

@@ -384,7 +384,7 @@ def _calibrate_by_label(
     return Calibration(fits=fits, undetermined=tuple(undetermined), design=tuple(proposed))
 
 
-#: Number of values per column in the grid of shapes from which rows are proposed.
+#: Rows are proposed from a grid of shapes, in which each column has this number of values.
 _GRID_STEPS = 12
 
 

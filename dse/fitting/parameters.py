@@ -54,7 +54,7 @@ class FreeParameter:
         return self.name if self.label is None else f"{self.name}[{self.label}]"
 
     def start_values(self, share: Floats) -> Floats:
-        """Map shares from 0 to 1 to values from the low to the high end of the starting range."""
+        """Map shares to values of the starting range: 0 to its low end, 1 to its high end."""
         low, high = self.start_range
         if self.is_log_start:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))

@@ -99,7 +99,7 @@ class FitProblem:
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
         """Return scaled predictions at points, and their derivatives by central differences.
 
-        At bounds and next to missing values differences are one-sided; for a step of 0 they are 0.
+        Differences are one-sided at bounds and next to missing values. They are 0 for a step of 0.
         ``back`` are the backward steps (default: ``steps``). A quantity with labels is moved for
         all labels at once, because a row depends only on the value for its own label. Shapes:
         (points, residuals) and (points, residuals, parameters).
@@ -318,7 +318,7 @@ MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 STEP = float(np.finfo(float).eps) ** (1 / 3)
 #: Minimum size of a value, relative to its change that would change predictions by their own norm.
 NEAR_ZERO = 1e-3
-#: Directions with a relative singular value below this change no prediction.
+#: A direction changes no prediction if its relative singular value is below this limit.
 FLAT_TOLERANCE = 1e-7
 #: A value is tried at an end of its domain if its distance (in units of its typical size) is below
 #: NEAR_BOUND, and the estimated relative increase of the cost is below TRY_BOUND.

@@ -271,7 +271,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
 
 
 def _regime_case(family: Family) -> BorderCase:
-    """Return the case that gives the index of a family's extreme term; ties go to the first."""
+    """Return the case whose value is the index of the extreme term; at a tie, the first index."""
     labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
     node: Node = constant(float(len(terms) - 1))
     for place in reversed(range(len(terms) - 1)):

@@ -46,7 +46,7 @@ _OUTPUTS = (
 _MEASURED_OUTPUTS = (
     *("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy"),
 )
-#: Capacity of a system that never limits the other one, in the unit of the capacity.
+#: Value of ``lanes_width`` or ``ms_peak`` that is so large that it never limits the throughput.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
 #: Factor for an input if advice gives no end value; its divisor if no larger value is feasible.

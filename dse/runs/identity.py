@@ -349,7 +349,7 @@ def _value(value: Any) -> Any:
 def contained_study(
     study: StudyData, backend: StoreBackend, theirs: Mapping[str, Any], *, expand: bool
 ) -> StudyData | None:
-    """Return the study of a store if ``study`` has all its axis values and outputs, else None."""
+    """Return the store's study; None unless it is ``study`` with fewer values or other outputs."""
     from sweeps.store.layout import StoreLayout
 
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):

@@ -182,13 +182,12 @@ def _check_request(request: Any) -> None:
 
 
 def _describe_training(request: Any) -> str:
-    """Describe for the report what was left out and fitted when rows were predicted."""
     if not request.leave_out:
         return "nothing learnt from rows"
     by_label = [f"{', '.join(names)} of each {column}" for column, names in request.own.items()]
     names = ", ".join([*request.free, *by_label])
-    learnt = f"{names} fitted to the others" if names else "as given"
-    return f"each {' and '.join(request.leave_out)} left out, {learnt}"
+    learnt = f"by a fit of {names} to the other rows" if names else "from the given values"
+    return f"each {' and '.join(request.leave_out)} predicted {learnt}"
 
 
 def _score_model(request: Any) -> Validation:
