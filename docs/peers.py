@@ -219,8 +219,8 @@ and the figure from the file.
 
 * Each search uses the default options of its library and runs with {seeds} seeds, over the integer
   positions along the same axes.
-* All searches use the same equations as machine code. An evaluation takes microseconds; the time of
-  the compilation is not counted.
+* All searches evaluate the same equations, compiled to machine code. An evaluation takes
+  microseconds; the time of the compilation is not counted.
 * Differential evolution evaluates one generation at a time, and restarts when it has converged.
 * A run also ends when it has found the optimum; the optimum is known from the certified search.
 * Time 1 is the total time of the certified search. The certified search may use both cores of the

@@ -24,8 +24,8 @@ OUTPUTS += ["result_bytes", "mem_bandwidth"]
 HEADER = """## Matrix products
 
 Losses first. Block-scaled 8-bit products on an H100 and 8-bit integers on an A100 have tails of
-30 %. Gradient boosting on the same rows, with 400 trees, errs by a half to two thirds of what the
-model does. Without a fit (*defaults*), errors are 6 to 26 % in the median.
+30 %. The error of gradient boosting on the same rows, with 400 trees, is a half to two thirds of
+the model's error. Without a fit (*defaults*), errors are 6 to 26 % in the median.
 
 Median and 90 % quantile of the relative error, in percent, on the half of the pairs (n, k) that no
 fit has seen. *Roofline* is printed; *three numbers* adds a start-up time and attained shares;
