@@ -85,7 +85,7 @@ def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, f
         there = np.where(row.domain.is_inside(there), there, at[each])
         moved, also = compute({**at, each: there})
         compared = allowed & also & np.isfinite(here) & (here > 0)
-        worst = float(np.max(np.where(compared, moved, here)[here > 0] / here[here > 0], initial=1))
+        worst = float(np.max(moved[compared] / here[compared], initial=1))
         if worst > 1 + 1e-9:
             yield each, worst
 
