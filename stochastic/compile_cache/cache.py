@@ -2,8 +2,8 @@
 
 The folder is in ``DSE_CACHE``, or in ``simt-dse`` in the platform's cache folder; an empty
 ``DSE_CACHE`` disables the cache. An error counts as a cache miss and is not raised. An entry is
-written to a temporary file, which is then renamed. It is used only if its checksum is right and
-only this user can write it.
+written to a temporary file, which is then renamed. An entry is used only if its checksum is right
+and only this user can write the file.
 """
 
 from __future__ import annotations

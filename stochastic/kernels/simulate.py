@@ -63,9 +63,9 @@ def _group(  # type: ignore[no-untyped-def]
 ):
     """Return the longest item and the sum of a group, which takes consecutive items of a stream.
 
-    Its first item has the number lanes·group. Item i of the stream is number i of SplitMix64 after
-    ``key``: its leading bits choose a column of the alias table, its other bits are compared with
-    the threshold of the column.
+    The first item of the group has the number lanes·group. Item i of the stream is number i of
+    SplitMix64 after ``key``: the leading bits choose a column of the alias table, and the other
+    bits are compared with the threshold of this column.
     """
     state = key + _GOLDEN * np.uint64(group * lanes)
     longest = total = np.int64(0)
@@ -145,8 +145,8 @@ def tally_losses(  # type: ignore[no-untyped-def]
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
-    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the one
-    with fewer factors.
+    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the
+    product with fewer factors.
     """
     total = counts.sum()
     longest = values[-1] * 1.0
@@ -227,8 +227,9 @@ def sample_subset_losses(  # type: ignore[no-untyped-def]
 ) -> tuple[float, float]:
     """Return the sums over groups of X - 1 and (X - 1)**2, where X is the loss of a group.
 
-    X = lanes·max / sum over ``size`` items, or 1 if they have no work. Each group draws without
-    replacement by shuffling the first ``size`` places of ``items``, which may be in any order.
+    X = lanes·max / sum over ``size`` items, or 1 if these items have no work. Each group draws
+    without replacement by shuffling the first ``size`` places of ``items``, which may be in any
+    order.
     """
     state = np.uint64(key)
     once = twice = 0.0

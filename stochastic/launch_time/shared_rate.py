@@ -25,7 +25,7 @@ _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Parameters of warps that share a multiprocessor: each of n runs at the rate min(1, full/n).
+    """Parameters of warps that share a multiprocessor: n warps run at the rate min(1, full/n) each.
 
     Attributes
     ----------

@@ -2,9 +2,9 @@
 
 Two methods implement Eqs. 7-11 of Swatman 2022, without the subtraction of Eq. 10, which cancels in
 the tail. The sweep adds value by value, with positive terms only. So each atom has a small relative
-error, but it takes lanes**3 steps per value: minutes with 1024 lanes. The transform (``fft``)
-evaluates the generating function at roots of unity. It is faster with many lanes; its absolute
-error is 1e-16.
+error, but the sweep takes lanes**3 steps per value: minutes with 1024 lanes. The transform
+(``fft``) evaluates the generating function at roots of unity. It is faster with many lanes; its
+absolute error is 1e-16.
 
 At the end, equal losses are merged. In lowest terms, sum / max is a whole number plus a Farey
 fraction. If most of the possible fractions occur, we use one table of Farey fractions (see
@@ -104,7 +104,7 @@ class _AtomProblem:
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        with np.errstate(divide="ignore"):  # log of 0 if the values below it are negligible
+        with np.errstate(divide="ignore"):  # log of 0 if all smaller values are negligible
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 

@@ -25,15 +25,15 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes per round, and number of parts of each box that the round bounds.
+#: Number of boxes searched in a round, and number of parts of each box that are bounded in it.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
 #: budget DEEP_BUDGET per box, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
-#: Maximum number of points of one box that the search reports as near: within the error of library
-#: functions they may be the best, so that NumPy evaluates them again.
+#: Maximum number of near points that the search of one box reports. NumPy evaluates near points
+#: again, because within the error of library functions they may be the best.
 _MAX_NEAR_POINTS = sizes.SEARCH_NEAR
 #: Number of boxes bounded before ``improve`` (coordinate descent) is worth its time.
 _BOXES_BEFORE_DESCENT = sizes.SEARCH_QUICK
@@ -163,7 +163,7 @@ class _BoxSearch:
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Merge the results of boxes, and evaluate the points found once more, with NumPy."""
+        """Merge the results of boxes, and evaluate the best and near points again with NumPy."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -184,7 +184,7 @@ def search(
 ) -> float:
     """Improve the incumbent until no box is open, and return infinity.
 
-    If the time is up before, return the lowest bound of the open boxes. ``improve`` is a heuristic
+    If the time is up earlier, return the lowest bound of the open boxes. ``improve`` is a heuristic
     that is called once if the search takes many boxes.
     """
     boxes = _BoxSearch(problem, incumbent, stats, improve)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 #: Key in a Dataset's encoding: the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
-#: The names of lazy arrays of an unfinished store are this prefix and the path or URL of the store.
+#: Prefix of the names of lazy arrays of an unfinished store, before its path or URL.
 _UNFINISHED_PREFIX = "unfinished:"
-#: Attribute of label indices that lists the labels.
+#: Attribute that lists the labels, for a variable with the indices of labels.
 _LABELS = "labels"
 
 
@@ -120,7 +120,7 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     """Open a zarr store lazily, one Dask block per shard; ``info`` is the StoreInfo of a run."""
     import xarray as xr
 
-    # only format 3: runs write no other, and readers of some others unpickle data
+    # only format 3: runs write no other, and reading some other formats unpickles data
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
     # convert labels to fixed-width text, as a run in memory returns them
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
@@ -135,7 +135,7 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
-        # give a name: without it Dask would pickle the data to derive one
+        # without a name, Dask would pickle the data to derive a name
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds

@@ -206,7 +206,7 @@ class WorkLaw(str):
 
     #: Law of the loss of a group with the given number of lanes.
     imbalance = _cached_by_law(_imbalance)
-    #: Rigorous bounds on the mean loss of such a group.
+    #: Rigorous bounds on the mean loss of a group with the given number of lanes.
     bounds = _cached_by_law(_bounds)
     #: Sufficient number of bins, and slowdown with items sorted into bins. Arguments: lanes, bins.
     binning = _cached_by_law(_binning)
@@ -252,7 +252,7 @@ class WorkLaw(str):
         correlation: float,
         *rate: float,
     ) -> LaunchLaw:
-        """Return the law of a launch; ``rate`` are the fields of :class:`Sharing`."""
+        """Return the law of a launch; ``rate`` has the fields of :class:`Sharing`."""
         from stochastic import Sharing
 
         sharing = None

@@ -52,7 +52,8 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 class NestProgram:
     """A loop nest with its data, which runs on the bounds of a tile.
 
-    ``row``: the sizes of the axes in the row. ``sizes``: those of the outer axes, then of the row.
+    ``row`` has the sizes of the axes in the row; ``sizes`` has those of the outer axes, then the
+    length of the row.
     """
 
     nest: Nest

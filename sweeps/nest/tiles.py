@@ -23,7 +23,7 @@ from symbolic.ops import Node
 
 #: Up to this number of points, NumPy evaluates without a nest.
 NUMPY_POINTS = sizes.PASS_SMALL
-#: Number of points of a tile: its values fit into the cache.
+#: Number of points of a tile, whose values fit into the cache.
 TILE_POINTS = sizes.PASS_PIECE
 #: Minimum number of tiles for which enclosures save time, and maximum number of tiles per batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
@@ -76,8 +76,9 @@ def iterate_tiles(
     """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
-    the mask of tiles to visit. It is called for each batch, after the results of the batch before.
-    An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
+    the mask of tiles to visit. It is called for each batch, after the results of the previous
+    batch. An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts the
+    points not visited.
     """
     points_of = math.prod(tiling.sizes)
 

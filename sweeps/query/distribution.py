@@ -344,7 +344,7 @@ def _parse_edge(source: FormulaValues, edge: Any) -> float:
 
 
 def grid_count(grid: Grid) -> xr.Dataset:
-    """Count the feasible points of a grid; tiles that bounds decide are not evaluated."""
+    """Count the feasible points of a grid; do not evaluate tiles that are decided by bounds."""
     check_grid(grid, require_feasible=False)
     skipped, total = SkippedTiles(), 0
     dims = grid.dims(FEASIBLE)
@@ -471,7 +471,7 @@ class Fold(Protocol):
     def feed(self, values: Floats, weight: int) -> None:
         """Include configurations: a row of ``values`` for each formula, a column for each point.
 
-        A column stands for ``weight`` configurations: more than 1 if axes have no influence.
+        A column stands for ``weight`` configurations; axes without influence make it more than 1.
         """
 
     def merge(self, other: Self) -> None:

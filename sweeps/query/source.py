@@ -109,7 +109,8 @@ def answers_or_errors(
 ) -> list[AnyAnswer | InfeasibleError]:
     """Return, for each value of the axes ``per``, the answer, or the error if no point is feasible.
 
-    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
+    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError is raised
+    in any case.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -173,7 +174,7 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class RankedPoints:
     """Configurations in arrays of shape (*per, n), best first.
 
-    ``places`` has the index along each axis (-1: no point); ``scores`` has the signed objective.
+    ``places`` has their indices along each axis (-1: no point); ``scores`` has signed objectives.
     """
 
     places: Mapping[str, Indices]

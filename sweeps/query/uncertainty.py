@@ -234,7 +234,7 @@ _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
-    """The value of knowing a set of inputs, its error, and how often each rival is then chosen."""
+    """The value of knowing a set of inputs, its error, and how often this makes each rival best."""
 
     value: float
     error: float
@@ -358,8 +358,9 @@ def _value_by_nested_draws(
 
     The minimum of noisy means is too low by about their variance, so the value is too high. With
     half of the n inner draws the value is higher still. This excess measures the bias: it equals
-    the bias if that falls as 1/n, and is three times the bias if that falls as 1/n**2 (evenly
-    spread draws). So two thirds of the excess are subtracted, and one third is added to the error.
+    the bias if the bias falls as 1/n, and is three times the bias if the bias falls as 1/n**2
+    (evenly spread draws). So two thirds of the excess are subtracted, and one third is added to the
+    error.
     """
     contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates
@@ -444,7 +445,7 @@ def _information_dataset(
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """Return the rival that is chosen most often instead of the current choice; -1 if none is."""
+    """Return the rival that most often replaces the current choice; -1 if no rival ever does."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1

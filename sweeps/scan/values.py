@@ -246,7 +246,7 @@ class GridValues:
 def no_number_error(source: FormulaValues) -> InfeasibleError:
     """Return the error to raise if a formula is NaN at all feasible configurations.
 
-    If a grid has no feasible point, raise the error of :func:`sweeps.bounds.checks.check_grid`.
+    If a grid has no feasible point, :func:`sweeps.bounds.checks.check_grid` raises its error.
     """
     if isinstance(source, GridValues):
         check_grid(source.grid)

@@ -1,8 +1,9 @@
 """Decompose the variance of an output over a grid by its axes, exactly and in blocks.
 
 Every feasible point has the same weight. The first-order part of an axis (Sobol's index times the
-variance) is the variance of the means along it. The total part is the mean variance that is left if
-all other axes are known. If all points are feasible, this is the usual analysis of variance.
+variance) is the variance of the means along the axis. The total part is the mean variance that is
+left if all other axes are known. If all points are feasible, this is the usual analysis of
+variance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Number of points of a block; for these, all intermediate values of a formula are in memory.
+#: Number of points of a block, for which all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
 #: If (largest - smallest value) / magnitude is below this, the differences are due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps

@@ -1,7 +1,8 @@
 """Find the configurations that are best in some draw, and how often each is best.
 
-Only the minimum of each draw is stored. A first pass collects configurations that are as good as
-the minimum so far: no others can be best. They are evaluated again when all minima are known.
+Only the minimum of each draw is stored. A first pass collects the configurations that are as good
+as the minimum so far, because no others can be best. The collected ones are evaluated again when
+all minima are known.
 """
 
 from __future__ import annotations
@@ -165,12 +166,12 @@ class TableDrawScores(DrawScores):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
-    """Chances and mean regrets of some configurations; tied winners of a draw share it equally.
+    """Chances and mean regrets of some configurations; tied winners share a draw equally.
 
     ``replicate_chances`` and ``replicate_regrets`` have shape (configurations, replicates).
     ``no_winner_weight`` is the weight of the draws without a feasible configuration; regrets are
     means over the other draws. ``losses`` is the number of draws in which another configuration is
-    better, ``distance_to_best`` the root mean square distance from the best of the others.
+    better; ``distance_to_best`` is the root mean square distance to the best other configuration.
     """
 
     chance: Floats
@@ -210,7 +211,7 @@ def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Float
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
     """Return the win statistics of the configurations with the indices in ``flat``.
 
-    They are compared only with each other.
+    These configurations are compared only with each other.
     """
     weights, parts = scores.weights, scores.replicates
     best, second = np.full((2, weights.size), np.inf)

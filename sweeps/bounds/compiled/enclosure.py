@@ -28,8 +28,8 @@ def copy_into(place, values) -> None:
 
 # --- Compiled rules of the primitives over one box
 # :mod:`symbolic.primitives` has one version of the rules, for arrays of boxes and for this module.
-# Here a condition is an interval of numbers: the lower end is 1 if it is certain, the upper end 0
-# if impossible.
+# Here a condition is an interval of numbers: the lower end is 1 if the condition surely holds, the
+# upper end is 0 if it cannot hold.
 
 
 INF = math.inf
