@@ -227,9 +227,8 @@ def sample_subset_losses(  # type: ignore[no-untyped-def]
 ) -> tuple[float, float]:
     """Return the sums over groups of X - 1 and (X - 1)**2, where X is the loss of a group.
 
-    X = lanes·max / sum over ``size`` items, or 1 if these items have no work. Each group draws
-    without replacement by shuffling the first ``size`` places of ``items``, which may be in any
-    order.
+    X = lanes·max / sum over ``size`` items, or 1 if they have no work. Each group draws without
+    replacement by shuffling the first ``size`` places of ``items``, which may be in any order.
     """
     state = np.uint64(key)
     once = twice = 0.0

@@ -57,9 +57,8 @@ class Window:
     """Range of times at which the last block can begin, and the number of nodes, ``period``.
 
     The last block begins before ``first``, or after ``last``, with a probability below
-    exp(LOG_LEFT_OUT) each. At times in this range, the number of blocks that have begun differs
-    from the launch's number of blocks by ``period`` (even) or more with a probability below this
-    limit.
+    exp(LOG_LEFT_OUT) each. In this range, the number of blocks that have begun differs from the
+    launch's number of blocks by ``period`` (even) or more with a probability below that limit.
     """
 
     first: int

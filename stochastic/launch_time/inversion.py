@@ -273,9 +273,8 @@ class LaunchInversion:
     def covariance(self) -> float:
         """Return Cov(C, T) of time and total work, in steps.
 
-        For one kind of slots the covariance is the derivative of E[C] by ``tilt``, where the
-        probability of k steps has the factor exp(tilt·k). For several kinds a sum of E[T; C > t]
-        over t gives it.
+        For one kind of slots, take the derivative of E[C] by ``tilt``, where the probability of k
+        steps has the factor exp(tilt·k). For several kinds, take a sum of E[T; C > t] over t.
         """
         if len(self.setting.kinds) > 1:
             angle, turned = self._phase_transform

@@ -112,8 +112,7 @@ class LaunchSetting:
     def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
         """Return the time of the end, the last block's start, and the work on each kind of slots.
 
-        Each block takes ``lengths[g]`` steps on slots of kind g, so these slots become free
-        together.
+        A block takes ``lengths[g]`` steps on slots of kind g, so these slots become free together.
         """
         queue = [(0, number) for number in range(len(self.kinds))]
         counts, left, end, start = [0] * len(self.kinds), self.blocks, 0, 0

@@ -258,7 +258,7 @@ def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Joi
 def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
     """Return the law of X = lanes · max / sum, with equal fractions merged (Swatman 2022, Eq. 11).
 
-    Groups without work are left out, and the probabilities of the others are not rescaled.
+    Groups without work are left out; the probabilities of other groups are not rescaled.
     """
     law = _AtomProblem.from_weights(low, weights, lanes)
     way = _choose_method(law, method)
@@ -417,7 +417,7 @@ def _merge_by_sorting(
     row = np.searchsorted(start, at, side="right") - 1
     below = first[row] + step * (at - start[row])
     above = lanes * values[row]
-    # sort by X - 1: its numerators are small if the values are large but close to each other
+    # sort by X - 1, whose numerators are small if the values are large but close to each other
     more = above - below
     keys: npt.NDArray[Any] = more / below
     if int(more.max()) * int(below.max()) >= _MAX_EXACT_PRODUCT:

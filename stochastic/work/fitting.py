@@ -25,14 +25,14 @@ class LawFit:
     """A family fitted to samples by maximum likelihood; ``pmf`` is the fitted law.
 
     ``family`` is the name of a constructor of ``Pmf``. ``standard_errors`` come from the observed
-    information. The error of ``trials`` treats it as a real number. If ``trials`` is the largest
-    sample, its likelihood may not be curved. Its error is then NaN, and the error of ``p`` is that
-    for known trials. The errors of ``low`` and ``high`` are standard deviations of the smallest and
-    largest sample; the range low..high is never estimated too wide. ``aic`` is Akaike's criterion
-    2·(number of parameters) - 2·log-likelihood; the smallest is best. ``distance`` is Cramér–von
-    Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n samples. ``p_value`` is the share
-    of replicates (samples drawn from the fitted law and fitted again) whose distance to their fit
-    is at least as large. It is NaN without ``replicates``.
+    information. The error of ``trials`` is that of a real number. If ``trials`` is the largest
+    sample, the likelihood may not be curved there. The error of ``trials`` is then NaN, and the
+    error of ``p`` is that for known trials. The errors of ``low`` and ``high`` are standard
+    deviations of the smallest and largest sample; the range low..high is never estimated too wide.
+    ``aic`` is Akaike's criterion 2·(number of parameters) - 2·log-likelihood; the smallest is best.
+    ``distance`` is Cramér–von Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n
+    samples. ``p_value`` is the share of replicates (samples drawn from the fitted law and fitted
+    again) whose distance to their fit is >= ``distance``. It is NaN without ``replicates``.
     """
 
     family: str
@@ -177,7 +177,7 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 
 def _refit(name: str, histogram: Histogram) -> Pmf:
-    """Return the law of maximum likelihood in a family, or in its limit family if there is none."""
+    """Return the law of maximum likelihood in a family or, if it has none, in its limit family."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit_family

@@ -202,8 +202,7 @@ def check_grid(
     """Raise an error if a formula of the user leaves its domain, or if no point is feasible.
 
     Each grid is checked once. It is an error if the time is up before all formulas are checked. If
-    the time is up before a feasible point is found, no error is raised here: the query reports
-    this.
+    no feasible point is found in time, no error is raised here, because the query reports this.
     """
     if count_points:
         check_point_count(grid)

@@ -93,8 +93,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     """Return, for each box, the axis with the highest score when the box is halved along it.
 
     ``score(halves, box_indices, axis)`` returns a score above -1 for each box in ``box_indices``;
-    ``halves`` has all first halves, then all second halves. Of axes with equal scores, the first is
-    returned.
+    ``halves`` has all first halves, then all second halves. Of equal scores, the first counts.
     """
     count = boxes.lo.shape[1]
     best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
@@ -268,8 +267,7 @@ class BoxProblem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trend_algebra()
-        #: For each node, by its id: the mask of the axes it depends on, and the mask of all other
-        #: axes.
+        #: For each node, by its id: the masks of the axes it depends on, and of all other axes.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
         self.fixed_trends: dict[int, Trend] = {}
@@ -386,7 +384,7 @@ class MergedProblem:
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the number of the axis that contains ``axis``, and its index in each row."""
+        """Return the number of the axis that contains ``axis``, and the index along it per row."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]

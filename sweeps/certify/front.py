@@ -687,7 +687,7 @@ class _TieBreakSearch:
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
-        """Record, for each target, the point that meets it at the lowest index, if it is lower."""
+        """Record per target the point that meets it at the lowest index, if that is a new low."""
         if not places.shape[1]:
             return
         index = self.along[places[self.number]]

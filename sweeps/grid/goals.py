@@ -74,7 +74,7 @@ def one_goal(minimize: Any, maximize: Any) -> Goal:
 
 
 def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
-    """Return the goals in order of priority; a minus sign before a name reverses its direction.
+    """Return the goals in order of priority; a minus sign before a name reverses the direction.
 
     >>> [(goal.text, goal.sign) for goal in goals_in_order(["time", "-throughput"], None)]
     [('time', 1.0), ('throughput', -1.0)]

@@ -211,7 +211,7 @@ class StepPlacement:
 ROW_PIECE = sizes.NEST_ROW
 #: A row of at least this length gets no further axis.
 _LONG_ENOUGH = sizes.NEST_LONG
-#: A row of at least this length gets no axis that would make it longer than a piece.
+#: A row of at least this length gets no axis that would make the row longer than a piece.
 _ACCEPTABLE_ROW = sizes.NEST_SHORT
 
 

@@ -622,7 +622,7 @@ class RowValues:
         return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
-        """Return the error of a tail's mean, from the error of the mean excess over the quantile.
+        """Return the error of a tail's mean, taken as that of the mean excess over the quantile.
 
         Both are equal to first order (Rockafellar and Uryasev 2000). If there are too few draws to
         bound the quantile, the error reaches to the bounds of the formula.

@@ -76,9 +76,8 @@ def iterate_tiles(
     """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
-    the mask of tiles to visit. It is called for each batch, after the results of the previous
-    batch. An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts the
-    points not visited.
+    the mask of tiles to visit. The filter is called for each batch, after the batch before. An
+    interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
 

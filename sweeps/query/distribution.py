@@ -73,8 +73,8 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
 
     ``counts`` has a row for each of the ascending ``prefixes``. ``first_prefix`` has, for each
     value of the first digit, the index of the first prefix that begins with this digit, or -1. It
-    is empty in the pass that counts the first digit. ``totals`` are the counts of numbers and of
-    NaN.
+    is empty in the pass that counts the first digit. ``totals`` has the count of numbers and the
+    count of NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)

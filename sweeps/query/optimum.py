@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 # The named points (those of the answer) and a sample of other points are evaluated again, one by
 # one. If their values contradict the answer, this program has an error. To limit the check to
 # milliseconds, at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. No points are drawn
-# if a point takes long to evaluate (lazy Dataset, pending statistics) or if the answer is not
-# proven.
+# if evaluation takes long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
 #: Maximum number of named points that are evaluated again, and number of random points.

@@ -109,8 +109,7 @@ def answers_or_errors(
 ) -> list[AnyAnswer | InfeasibleError]:
     """Return, for each value of the axes ``per``, the answer, or the error if no point is feasible.
 
-    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError is raised
-    in any case.
+    If ``per`` is empty, the whole source answers, and errors are raised. OutOfTimeError always is.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]

@@ -190,7 +190,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        # a sample of other configurations shows how far they are from the best
+        # a sample shows how far other configurations are from the best
         rivals = np.union1d(rivals, sample_configurations(fresh))
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
@@ -359,8 +359,7 @@ def _value_by_nested_draws(
     The minimum of noisy means is too low by about their variance, so the value is too high. With
     half of the n inner draws the value is higher still. This excess measures the bias: it equals
     the bias if the bias falls as 1/n, and is three times the bias if the bias falls as 1/n**2
-    (evenly spread draws). So two thirds of the excess are subtracted, and one third is added to the
-    error.
+    (evenly spread draws). So we subtract two thirds of the excess, and add one third to the error.
     """
     contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates

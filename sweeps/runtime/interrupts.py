@@ -1,7 +1,8 @@
 """Interrupts and time limits that end a search with the best result so far.
 
 While a query handles interrupts (:func:`return_best_on_interrupt`), the first interrupt only asks
-its loops to stop: they regularly check :func:`is_interrupted`. A second interrupt raises at once.
+the query to stop: its loops regularly check :func:`is_interrupted`. A second interrupt raises at
+once.
 """
 
 from __future__ import annotations

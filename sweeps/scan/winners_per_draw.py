@@ -1,8 +1,7 @@
 """Find the configurations that are best in some draw, and how often each is best.
 
-Only the minimum of each draw is stored. A first pass collects the configurations that are as good
-as the minimum so far, because no others can be best. The collected ones are evaluated again when
-all minima are known.
+Only the minimum of each draw is stored. A first pass collects configurations that are as good as
+the minimum so far: no others can be best. A second pass evaluates these candidates again.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def verify(
         feasible += job.feasible_points
         lost = len(broken) - job.stored_tiles
         has_failed = has_failed or bool(job.failures)
-        if job.failures:  # the store is no longer finished
+        if job.failures:  # a repair failed, so the store is no longer finished
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
