@@ -472,7 +472,7 @@ class BlockCounts:
         """Return rows of probabilities before ``first``, and the factors that sum them per node.
 
         Times are first - K..first - 1. There is a row for each count, with the factors
-        ``node_powers``; or, if these are fewer, two rows for each node (real and imaginary part).
+        ``node_powers``; or, if this gives fewer rows, two per node (real and imaginary part).
         """
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)

@@ -179,7 +179,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # index of the value just before the last ones
+    first = len(weights) - value_count - 1  # index of the value before the last value_count
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -343,7 +343,7 @@ _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on the pairs (value, frequ
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
 #: Probability of work in a group below which we sum over the number of items with work.
 RARE = 2.0**-10
-_TAIL = 1e-18  # larger numbers of items with work are left out; this is their probability
+_TAIL = 1e-18  # probability of the larger numbers of items with work that are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -33,7 +33,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points evaluated together: in each block, and in the first, which usually is enough.
+#: Number of points of a block, and of the first block, which usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
 #: Number of points of a grid above which boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY

@@ -1,7 +1,7 @@
 """Merge axes that act together: of combinations that no equation can tell apart, keep one.
 
 Registers and shared memory act on the run time only through the number of blocks that fit.
-Thousands of combinations of them, and of threads per block, reduce to a few. To merge a set of
+Thousands of combinations of these two and of threads per block reduce to a few. To merge a set of
 axes, evaluate every quantity that depends on these axes only and that other equations use. Each
 distinct row of such values is an index of the new axis that replaces the set. This index stands for
 the first combination, in axis order, that has the row. Rows that break a condition are left out.

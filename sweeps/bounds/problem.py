@@ -109,7 +109,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
 # --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: If there are more rows than this, they are only sorted, not ordered recursively.
+#: Number of rows above which rows are only sorted, not ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
 #: Pieces of at most this number of rows are not split further.
 _MIN_PIECE = sizes.ORDERED_PIECE

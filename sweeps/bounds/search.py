@@ -25,7 +25,7 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes searched in a round, and number of parts of each box that are bounded in it.
+#: Number of boxes searched in a round, and number of parts bounded for each of these boxes.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
 #: budget DEEP_BUDGET per box, to save memory.
@@ -48,7 +48,7 @@ class Incumbent:
     place: Indices | None = None
     #: The lowest bound of the boxes dropped because of the gap, which may contain a lower value.
     discarded_bound: float = math.inf
-    #: The search ends when it finds a value as low as this.
+    #: The search ends when it finds a value of at most this target.
     target: float = -math.inf
 
     def offer(self, places: Indices, values: Floats) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Key in a Dataset's encoding: the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
-#: Prefix of the names of lazy arrays of an unfinished store, before its path or URL.
+#: Start of the name of a lazy array of an unfinished store; the store's path or URL follows.
 _UNFINISHED_PREFIX = "unfinished:"
 #: Attribute that lists the labels, for a variable with the indices of labels.
 _LABELS = "labels"

@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute all leaves that are not computed yet; leaves that share a pass need it only once."""
+    """Compute all leaves that are not computed yet; compute leaves that share a pass together."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group

@@ -44,7 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """A text that identifies a launch; it has the law of the launch time, computed on first use."""
+    """A text that identifies a launch, with the law of the launch time, computed on first use."""
 
     law: Pmf
     shape: LaunchShape
@@ -89,7 +89,7 @@ class LaunchLaw(str):
 
     @property
     def simulation_count(self) -> int:
-        """Return the number of simulated launches that give the law; 0 if it is exact."""
+        """Return the number of simulated launches that give the law; 0 if the law is exact."""
         result = self._times_and_idle[0]
         return 0 if getattr(result, "certain", False) else len(getattr(result, "times", ()))
 

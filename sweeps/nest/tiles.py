@@ -76,7 +76,7 @@ def iterate_tiles(
     """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
-    the mask of tiles to visit. The filter is called for each batch, after the batch before. An
+    the mask of tiles to visit. The filter is called for each batch, after the previous batch. An
     interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
@@ -115,9 +115,9 @@ def aggregate_points(
 ) -> Iterator[Result]:
     """Yield one aggregate of formulas over ``dims`` per group of tiles, in order.
 
-    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes it, a
-    row of values per formula, the mask of the ``condition``, and the flat index of the first point.
-    ``tile_filter`` gets enclosures of the formulas, then of the condition.
+    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes this
+    aggregate, a row of values per formula, the mask of the ``condition``, and the flat index of the
+    first point. ``tile_filter`` gets enclosures of the formulas, then of the condition.
     """
     nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
@@ -187,8 +187,9 @@ def visit_rows(
     """Call ``visit`` with rows: the values of formulas along ``reduced_axes``, for some points.
 
     ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
-    first of these points over ``result_axes``; several threads call it. ``point_filter``, for one
-    formula only, takes lower bounds of the values in tiles, and returns the mask of tiles to visit.
+    first of these points over ``result_axes``; several threads call ``visit``. ``point_filter``,
+    for one formula only, takes lower bounds of the values in tiles, and returns the mask of tiles
+    to visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:

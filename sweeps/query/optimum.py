@@ -1,7 +1,7 @@
 """Find the best configurations or the Pareto front of any source.
 
 A source answers only one objective at a time, under bounds on earlier objectives. With several
-objectives, the first ranks the configurations, and the next decides among its ties. For an answer
+objectives, the first ranks the configurations, and the next decides among the ties. For an answer
 at each value of an axis, each part of the source is asked separately.
 """
 
@@ -326,7 +326,7 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield, for each value of an objective, the best of its ties by the later objectives."""
+    """Yield, for each value of an objective, the ties that are best by later objectives."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1

@@ -388,7 +388,7 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Adjust values so that no set is worth more than ``maximum`` or a set that contains it."""
+    """Adjust values so that no set is worth more than ``maximum`` or than a superset."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
@@ -455,7 +455,7 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """Return the most valuable input; if none exceeds its error, the best set or all inputs."""
+    """Return the most valuable input; if no value exceeds its error, the best set or all inputs."""
     worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:

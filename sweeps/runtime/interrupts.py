@@ -1,8 +1,7 @@
 """Interrupts and time limits that end a search with the best result so far.
 
 While a query handles interrupts (:func:`return_best_on_interrupt`), the first interrupt only asks
-the query to stop: its loops regularly check :func:`is_interrupted`. A second interrupt raises at
-once.
+the query to stop; its loops check :func:`is_interrupted`. The second interrupt raises.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def deadline() -> float:
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Limit the time of the block; an outer limit still applies if it is earlier."""
+    """Limit the time of the block; an earlier outer limit still applies."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         yield  # there is no limit, or the query will reject it as invalid
         return

@@ -19,10 +19,11 @@ class Progress:
     """State of a long run.
 
     ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
-    the run began, and ``compiling`` is the part of it spent on compiling. [s] ``skipped`` counts
-    the values that an earlier run stored; ``infeasible`` counts values not computed because no
-    point of their tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is
-    the relative optimality gap of a certified search, and ``points`` is the size of a front so far.
+    the run began, and ``compiling`` is the part of this time spent on compiling. [s] ``skipped``
+    counts the values that an earlier run stored; ``infeasible`` counts values not computed because
+    no point of their tile is feasible. ``best`` is the best value of the objective so far, ``gap``
+    is the relative optimality gap of a certified search, and ``points`` is the size of a front so
+    far.
     """
 
     done: int
@@ -165,7 +166,7 @@ _query_progress: ContextVar[_QueryProgress | None] = ContextVar("watch", default
 
 @contextmanager
 def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
-    """Report the progress of queries in this context; ``sign`` is -1 if they maximize."""
+    """Report the progress of queries in this context; ``sign`` is -1 if these maximize."""
     before = _query_progress.set(None if listener is None else _QueryProgress(listener, sign))
     try:
         yield

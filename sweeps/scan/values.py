@@ -80,7 +80,7 @@ class DatasetTable:
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
 
     def values(self, goals: Sequence[Goal]) -> tuple[list[Floats], tuple[str, ...]]:
-        """Return the signed objectives and their axes; they are infinite at infeasible points."""
+        """Return the signed objectives (infinite at infeasible points), and their axes."""
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
         arrays = {name: self.broadcast_over(name, dims) for name in references(*nodes)}

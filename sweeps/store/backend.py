@@ -18,7 +18,7 @@ from symbolic.errors import DseError, OtherProcessError, UnreachableError
 PRIVATE_FOLDER = ".simt-dse"
 #: Suffix of files that are being written.
 PART_SUFFIX = ".part"
-#: Keys by which a store is recognized; a copy writes them last.
+#: Keys by which a store is recognized; a copy writes these keys last.
 _MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
 #: Key of the mark in a finished store that is being copied over another store.
 _REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"

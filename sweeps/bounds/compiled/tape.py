@@ -56,7 +56,7 @@ class Tape(NamedTuple):
     required_tests: Any
     #: Steps on whose outcome the search can branch.
     branch_steps: Any
-    #: Choices (``where``), each with the indices in ``branch_steps`` of the steps that decide it.
+    #: Choices (``where``), each with the indices in ``branch_steps`` of its deciding steps.
     choices: Any
     #: For each axis, the leaves that depend on this axis only, padded with -1.
     axis_leaves: Any
