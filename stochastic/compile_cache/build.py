@@ -189,7 +189,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """Return the packed machine code of a function; NativeCodeError if it needs Numba."""
+    """Return the packed machine code of a function; NativeCodeError if that needs Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"

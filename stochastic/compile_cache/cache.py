@@ -95,7 +95,7 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _is_trusted(status: os.stat_result, kind: object) -> bool:
-    """True if a path has the given kind, belongs to this user, and others cannot write it."""
+    """True if a path has the given kind, belongs to this user, and other users cannot write it."""
     if not kind(status.st_mode):  # type: ignore[operator]
         return False
     if not hasattr(os, "getuid"):  # on Windows, folders of a user are private

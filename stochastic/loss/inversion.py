@@ -544,7 +544,7 @@ def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> I
 
 
 class RareWorkInversion:
-    """The CDF of the loss of a group given that it has work, if few groups have work."""
+    """The CDF of the loss of a group given that the group has work, for a law where few have."""
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 

@@ -187,9 +187,9 @@ def visit_rows(
     """Call ``visit`` with rows: the values of formulas along ``reduced_axes``, for some points.
 
     ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
-    first of these points over ``result_axes``; several threads call ``visit``. ``point_filter``,
-    for one formula only, takes lower bounds of the values in tiles, and returns the mask of tiles
-    to visit.
+    first of these points over ``result_axes``; several threads call ``visit``. ``point_filter``
+    (one formula only) takes lower bounds of values in tiles, and returns the mask of tiles to
+    visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:

@@ -126,7 +126,7 @@ def check_front(
 ) -> None:
     """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that are proven. ``complete``: no point was left out.
+    ``proven_mask`` marks the points that are proven. ``complete`` says that no point was left out.
     """
     if not source.sizes:
         return
