@@ -195,7 +195,7 @@ def _search_runs(
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # a law cut between two values is close to the law cut at one
+        if right > left + 1:  # a law cut between two values is close to the law cut at one of them
             between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
     open_ = np.concatenate([[False], most + between + slack > level, [False]])

@@ -178,7 +178,7 @@ class Law:
 
     @property
     def _idle_loss(self) -> int | None:
-        """Return the loss of a group without work; None if it is not counted."""
+        """Return the loss of a group without work; None if such groups are not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
     def _idle_probability(self, work: Pmf) -> float:

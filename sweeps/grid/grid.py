@@ -185,7 +185,7 @@ class Grid:
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
+        """Return an output's node, which is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
         graph = self.graphs[key]

@@ -188,8 +188,7 @@ def visit_rows(
 
     ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
     first of these points over ``result_axes``; several threads call ``visit``. ``point_filter``
-    (one formula only) takes lower bounds of values in tiles, and returns the mask of tiles to
-    visit.
+    (one formula only) takes lower bounds of tiles, and returns the mask of tiles to visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:

@@ -19,11 +19,10 @@ class Progress:
     """State of a long run.
 
     ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
-    the run began, and ``compiling`` is the part spent on compiling. [s] ``skipped``
-    counts the values that an earlier run stored; ``infeasible`` counts values not computed because
-    no point of their tile is feasible. ``best`` is the best value of the objective so far, ``gap``
-    is the relative optimality gap of a certified search, and ``points`` is the size of a front so
-    far.
+    the run began, and ``compiling`` is the part spent on compiling. [s] ``skipped`` counts values
+    that an earlier run stored; ``infeasible`` counts values not computed because no point of their
+    tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is the relative
+    optimality gap of a certified search, and ``points`` is the size of a front so far.
     """
 
     done: int

@@ -134,7 +134,7 @@ def axis_sizes(ds: xr.Dataset) -> dict[str, int]:
 
 
 def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Turn some columns of measured rows into axes; a row is feasible only at its recorded values.
+    """Turn columns of measured rows into axes; a row is feasible only at the values recorded in it.
 
     Names that are not columns, or are axes already, are ignored.
     """

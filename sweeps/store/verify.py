@@ -98,7 +98,7 @@ def verify(
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
-        # the number of feasible points in the mark is known only if all tiles are complete
+        # the number of feasible points in the end mark is known only if all tiles are complete
         is_known = not broken or (repair and not lost)
         there = decode_checked_json(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:
