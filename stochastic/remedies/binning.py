@@ -214,7 +214,8 @@ def _best_partition(
 ) -> tuple[Floats, Ints]:
     """Return the lowest cost for each end and number of bins, and the start of the last bin.
 
-    The cost is for all values up to an end. Both arrays have the shape (ends, bins + 1).
+    The cost is for all values up to an end. Both arrays have the shape (ends, bins + 1). The starts
+    are indices into ``ends``.
     """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -290,8 +290,8 @@ def can_be_best(
     """Return the mask of configurations where a node may have its minimum.
 
     ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and where all
-    may hold. If ``dims`` contain switch axes, configurations are compared by their bounds over all
-    values of the inputs, without cutting the space of the inputs into cells.
+    conditions may hold. If ``dims`` contain switch axes, configurations are compared by their
+    bounds over all values of the inputs, without cutting the space of the inputs into cells.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)

@@ -154,7 +154,7 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
 
 
 def source_store(ds: xr.Dataset) -> Any:
-    """Return the StoreInfo of the store from which a Dataset was opened; None if it was changed."""
+    """Return the StoreInfo of the store that a Dataset comes from; None for a changed Dataset."""
     info, known, axes = ds.encoding.get(_STORE_KEY, (None, {}, set()))
     if info is None:
         return None

@@ -59,7 +59,7 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations with the indices ``flat``, and positions in ``flat``, to a consumer."""
+        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class GridDrawScores(DrawScores):
             visit_rows(grid, key, [node], plain, (DRAW,), consume_rows, may_matter)
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations with the indices ``flat``, and positions in ``flat``, to a consumer."""
+        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
         grid, rest = self.grid, self.axes
         split = unravel(flat, grid.shape(rest))
         places = dict(zip(rest, split, strict=True))
@@ -159,7 +159,7 @@ class TableDrawScores(DrawScores):
         consume(self.values, np.arange(len(self.values)))
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations with the indices ``flat``, and positions in ``flat``, to a consumer."""
+        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
