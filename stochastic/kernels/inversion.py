@@ -47,9 +47,9 @@ def spectrum_coefficients(
     """Write the coefficients of P(max = value, sum >= s) at each frequency; return their number.
 
     Values are ``columns[column] + rows[row]``, relative to a centre. Coefficients are written for
-    the last values, one for each column of ``power``. The first ``idle`` of them have no work and
-    get no coefficients. Frequencies at which no transform exceeds ``drop`` are left out; the other
-    frequencies are listed in ``used``.
+    the last values, one for each column of ``power``. The first ``idle`` of these values have no
+    work and get no coefficients. Frequencies at which no transform exceeds ``drop`` are left out;
+    the other frequencies are listed in ``used``.
     """
     count, size_used, width = len(weights), lacking.shape[1], len(columns)
     near = far = 0  # values near..far - 1 are less than two columns from the centre

@@ -1,8 +1,8 @@
 """Compute moments of the loss by quadrature over the nodes t = first·exp(h·m).
 
 See stochastic.loss.moments for the mathematics. A law is a table: the value in row r and column j
-is ``low + columns[j] + rows[r]``. So exp(-t·value) is a product of one of few exponentials per row
-and one of few per column. Cells without a value have weight 0.
+is ``low + columns[j] + rows[r]``. So exp(-t·value) is the product of an exponential for the row and
+one for the column. Cells without a value have weight 0.
 """
 
 from __future__ import annotations
