@@ -4,8 +4,8 @@ An ambiguous file is an error that names the ambiguous lines. :meth:`DelimitedTa
 reports the separator, the decimal mark and the skipped lines. We use Python's parser because
 pandas' parser pads short lines, drops blank lines and loses line numbers.
 
-A file has one decimal mark. It is known from a cell such as ``2,508,800.5``, ``2.508.800,5`` or
-``3,5``. The cell ``1,234`` is ambiguous, so it is an error unless other cells show the mark.
+A file has one decimal mark. This mark is known from a cell such as ``2,508,800.5``, ``2.508.800,5``
+or ``3,5``. The cell ``1,234`` is ambiguous, so it is an error unless other cells show the mark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _GROUPED_NUMBER = re.compile(
     rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     r"(?:(?!(?P=mark))[.,][0-9]*)?"
 )
-#: A number with one mark and three digits behind it: these are thousands or three decimals.
+#: A number with one mark before its last three digits: these may or may not be decimals.
 _AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 #: The only characters in numbers that Python parses without any replacement.
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
@@ -117,13 +117,13 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool =
 
     Without ``strict``, a point is a decimal point unless a cell shows that it groups digits. With
     ``strict``, it is an error if a file has only numbers like ``1.234`` or only numbers like
-    ``1,234``: then one program printed them all in an unknown locale.
+    ``1,234``: one program printed all of them, in an unknown locale.
     """
     decimals: dict[str, Cell] = {}  # Decimal mark: the first cell that shows it.
     groups: dict[str, Cell] = {}  # Mark that groups digits: the first cell that shows it.
     undecided: list[Cell] = []
     for cells in columns:
-        open_cells, is_plain = [], False  # plain: four digits in a row, not grouped
+        open_cells, is_plain = [], False  # plain: four digits without a mark
         for cell in cells:
             text = cell.text.strip().translate(_MINUS)
             grouped = _GROUPED_NUMBER.fullmatch(text)
@@ -176,7 +176,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that parses a cell of a printed file; it returns None for other texts."""
+    """Return a function that parses a cell of a printed file, and returns None for other texts."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -185,7 +185,7 @@ def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericC
     """Return the columns of a table with numbers parsed, and its decimal mark.
 
     If a column contains a number, or only words that mean a missing value ("NA"), these words
-    become None. In a column of texts they are labels and stay; only empty cells become None.
+    become None. In a column of texts these words are labels and stay; only empty cells become None.
     """
     simple = [_parse_plain_column(column) for column in columns]
     decimal = "."

@@ -1,6 +1,6 @@
 """Exceptions and warnings of probability laws.
 
-Each message names the value that was given, the value that was expected, and a way out.
+Each message names the given value and the expected value, and says how to correct the call.
 """
 
 from __future__ import annotations

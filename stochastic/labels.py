@@ -26,7 +26,7 @@ _AXES = {
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TableResult:
-    """A result that wraps a Dataset: ``result[name]`` is a variable, and it prints as the Dataset.
+    """A result that wraps a Dataset: ``result[name]`` is a variable; printing shows the Dataset.
 
     The Dataset is built from ``parts`` when it is first used.
     """

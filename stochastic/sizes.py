@@ -1,8 +1,8 @@
 """Define all sizes in one table: tiles, blocks, batches, limits, thresholds between methods.
 
 A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
-``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. It is
-read once, when this module is imported. It has one or more of these settings, separated by commas:
+``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. The
+variable is read when this module is imported. It has some of these settings, separated by commas:
 
 ``tiny``
     Use the tiny value of every row that has a tiny value.

@@ -36,7 +36,7 @@ class Timing:
     ``clocks`` is int64 of shape (3, groups, lanes) in cycles. It holds three times of each lane:
     before the loop, after the lane's own last iteration, and after the loop of the whole group.
     ``powers(n)`` copies the results of the first n groups to the host, float32 of shape
-    (n, lanes, size, size). It must be called before the next launch.
+    (n, lanes, size, size). Call ``powers`` before the next launch.
     """
 
     first: int

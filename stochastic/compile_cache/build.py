@@ -102,7 +102,7 @@ def dispatcher(body: Compilable, *, from_python: bool = False, standalone: bool 
     """Return Numba's dispatcher of a function and of all functions that it calls.
 
     With ``from_python``, Python can call the dispatcher. With ``standalone``, functions with the
-    option ``gives`` are compiled as a part of it, not separately.
+    option ``gives`` are compiled as a part of the dispatcher, not separately.
     """
     with _lock:
         made = _dispatchers.setdefault(body, {})
@@ -177,7 +177,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
     key = symbol.rpartition("_")[2]
     code = load(key)
     if code is None and notify_listeners(body.__name__):
-        code = load(key)  # while the listener waited, another process may have stored it
+        code = load(key)  # while the listener waited, another process may have stored the code
     if code is None:
         made, module = _compile(body, arg_types)
         if made.signature.return_type != _numba_type(body.options["gives"]):
@@ -189,7 +189,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """Return the packed machine code of a function; NativeCodeError if it needs Numba."""
+    """Return the packed machine code of a function; NativeCodeError if that needs Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
@@ -206,7 +206,7 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
             raise NativeCodeError(f"{body.__name__} calls {name}")
     for defined in module.functions:
         if not defined.is_declaration and defined.name != symbol:
-            defined.linkage = "internal"  # lets LLVM inline functions that have one caller
+            defined.linkage = "internal"  # so that LLVM can inline functions that have one caller
     library, codegen = copy(made.library), made.library.codegen
     library._final_module = module
     if body.options.get("_nrt") is False:
@@ -313,8 +313,8 @@ def _result_kind(kind: Any) -> Any:
 class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     """A compiler with fewer passes, for functions that create no arrays.
 
-    It skips the passes that look for arrays. It also skips the renaming of variables and the
-    analysis of lifetimes, which take a quarter of Numba's time and which LLVM also does. So a
+    The compiler skips the passes that look for arrays. It also skips the renaming of variables and
+    the analysis of lifetimes, which take a quarter of Numba's time and which LLVM also does. So a
     variable must not change its type.
     """
 

@@ -2,8 +2,8 @@
 
 The folder is in ``DSE_CACHE``, or in ``simt-dse`` in the platform's cache folder; an empty
 ``DSE_CACHE`` disables the cache. An error counts as a cache miss and is not raised. An entry is
-written to a temporary file, which is then renamed. It is used only if its checksum is right and
-only this user can write it.
+written to a temporary file, which is then renamed. An entry is used only if its checksum is right
+and only this user can write the file.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _is_trusted(status: os.stat_result, kind: object) -> bool:
-    """True if a path has the given kind, belongs to this user, and others cannot write it."""
+    """True if a path has the given kind, belongs to this user, and other users cannot write it."""
     if not kind(status.st_mode):  # type: ignore[operator]
         return False
     if not hasattr(os, "getuid"):  # on Windows, folders of a user are private

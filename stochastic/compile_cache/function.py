@@ -26,7 +26,7 @@ def is_jit_disabled() -> bool:
 def compile_seconds() -> float:
     """Return the seconds that this process has spent compiling, including the import of Numba.
 
-    They include waiting for another process that compiles.
+    The wait for another process that compiles is also included.
     """
     return _compile_times[0]
 
@@ -46,7 +46,7 @@ class CompiledFunction(Compilable):
     """A function with cached machine code, which Python and compiled functions can call.
 
     Arguments are numbers, arrays and tuples of these; results are numbers, arrays in C order, and
-    tuples of these. It runs without the GIL.
+    tuples of these. The function runs without the GIL.
     """
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ class CompiledFunction(Compilable):
             return ready
         with _compile_timer():
             if notify_listeners(self.__name__):
-                ready = _load_cached(key, kinds)  # another process may have stored it
+                ready = _load_cached(key, kinds)  # another process may have stored the code
             return self._compile(key, kinds, args) if ready is None else ready
 
     def _compile(self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:

@@ -106,7 +106,7 @@ def sweep(
     out: Floats,
     masses: Floats,
 ) -> None:
-    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, and its sum to ``masses[p]``.
+    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, its sum over b to ``masses[p]``.
 
     ``values`` ascend from 0. ``shift`` is a q with which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
@@ -117,7 +117,7 @@ def sweep(
     pad = rows - lanes  # number of first rows that stay zero
     tile = np.zeros(rows * TILE)
     atoms, mass = np.empty(TILE), np.empty(TILE)
-    t = np.zeros(lanes + 8)  # t(k) has the index k + 3; the others are zero
+    t = np.zeros(lanes + 8)  # t(k) has the index k + 3; other items are zero
     state[0] = 1.0
     before = 0
     for p in range(len(values)):
@@ -200,8 +200,8 @@ def spectra(
 ) -> None:
     """Write G_a**lanes - G_before**lanes at half the roots of unity, with a row for each value a.
 
-    G_a is the transform of the values up to a; ``before`` is that of all values below the first
-    one. ``roots`` are exp(-2πi·k/len(roots)).
+    G_a is the transform of the values up to a; ``before`` is the transform of all values below the
+    first value. ``roots`` are exp(-2πi·k/len(roots)).
     """
     size, half = len(roots), len(before)
     real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)

@@ -23,7 +23,7 @@ from stochastic.arrays import Ints
 # text of the warning begins with a colour code
 warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")
 
-#: True if kernels run on numba-cuda's simulator, in threads of the CPU.
+#: True if kernels run on the simulator of numba-cuda, in threads of the CPU.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 if SIMULATED:
@@ -132,8 +132,8 @@ def run_launches(
 ) -> Iterator[tuple[int, Ints, Any]]:
     """Yield, for each launch, the index of its first group, clocks (3, groups, lanes) and powers.
 
-    A launch runs one group for each group of matrices. The powers, an array on the device, are
-    overwritten by the next launch.
+    A launch runs one group of lanes for each group of matrices. The powers are an array on the
+    device, which the next launch overwrites.
     """
     chunk, lanes, size, _ = matrices.shape
     run = power_kernel(size, synchronised)

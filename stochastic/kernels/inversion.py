@@ -47,9 +47,9 @@ def spectrum_coefficients(
     """Write the coefficients of P(max = value, sum >= s) at each frequency; return their number.
 
     Values are ``columns[column] + rows[row]``, relative to a centre. Coefficients are written for
-    the last values, one for each column of ``power``, except for the first ``idle`` of these, which
-    have no work. Frequencies at which no transform exceeds ``drop`` are left out; the other
-    frequencies are listed in ``used``.
+    the last values, one for each column of ``power``. The first ``idle`` of these values have no
+    work and get no coefficients. Frequencies at which no transform exceeds ``drop`` are left out;
+    the other frequencies are listed in ``used``.
     """
     count, size_used, width = len(weights), lacking.shape[1], len(columns)
     near = far = 0  # values near..far - 1 are less than two columns from the centre
@@ -153,7 +153,7 @@ def spectrum_probabilities(
     """Add to ``out``, for each row of ``sums``, the sum over values v of P(max = v, sum >= row[v]).
 
     Only sums from ``end - period`` to ``end`` are resolved; their centre is ``origin + fraction``.
-    ``at_end`` has, for each value, the sum of its terms at ``end``; ``chances`` is P(max = v).
+    ``at_end`` has the sum of each value's terms at ``end``; ``chances`` has P(max = v).
     """
     values, count = sums.shape[1], len(frequencies)
     for begin in range(0, values, BLOCK):
@@ -248,8 +248,8 @@ def convolution_probabilities(
 ) -> Floats:
     """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v]).
 
-    It is computed as the sum of P(max <= v, row[v] <= sum < row[next v]). The first ``idle`` values
-    have no work and no column in ``least``.
+    The result is computed as the sum of P(max <= v, row[v] <= sum < row[next v]). The first
+    ``idle`` values have no work and no column in ``least``.
     """
     half = lanes // 2
     rest = lanes - half
@@ -303,7 +303,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # index of the smallest sufficient value of the other item; it grows with a
+        other = 0  # index of the smallest sufficient value of the other item; grows with a
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

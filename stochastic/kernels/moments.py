@@ -1,8 +1,8 @@
 """Compute moments of the loss by quadrature over the nodes t = first·exp(h·m).
 
 See stochastic.loss.moments for the mathematics. A law is a table: the value in row r and column j
-is ``low + columns[j] + rows[r]``. So exp(-t·value) is a product of two exponentials, of which there
-are few. Cells without a value have weight 0.
+is ``low + columns[j] + rows[r]``. So exp(-t·value) is the product of an exponential for the row and
+one for the column. Cells without a value have weight 0.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def integrate_moment(
             else:
                 gap = origin - expected
                 left = share * gap * flat
-                # the nodes below the last one, by linear interpolation between it and t = 0
+                # the nodes below the last one, by linear interpolation from that to t = 0
                 beyond = origin * flat - gap * fade * chord / (1.0 - fade * chord)
             going = left > _REST * result
         if stage == 0 or not going:

@@ -12,9 +12,9 @@ _NEVER = 1e300  # time of an event that does not happen
 def simulate_schedules(durations: Ints, kind: Ints, heap: Ints, out: Ints) -> None:
     """Write the time, the start of the last block and the total work of each launch.
 
-    ``durations`` (kinds, launches, blocks) are the durations of a block on each kind of slot, 0 if
-    it has no work. ``kind`` (slots) is the kind of each slot, ascending; of slots that are free at
-    the same time, the one with the lowest kind is taken.
+    ``durations`` (kinds, launches, blocks) are the durations of each block on each kind of slot, 0
+    if the block has no work. ``kind`` (slots) is the kind of each slot, ascending; of slots that
+    are free at the same time, the one with the lowest kind is taken.
     """
     kinds = durations.shape[0]
     for i in range(durations.shape[1]):

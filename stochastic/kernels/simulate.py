@@ -145,8 +145,8 @@ def tally_losses(  # type: ignore[no-untyped-def]
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
-    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the one
-    with fewer factors.
+    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the
+    product with fewer factors.
     """
     total = counts.sum()
     longest = values[-1] * 1.0

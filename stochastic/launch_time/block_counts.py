@@ -58,7 +58,7 @@ class Window:
 
     The last block begins before ``first``, or after ``last``, with a probability below
     exp(LOG_LEFT_OUT) each. In this range, the number of blocks that have begun differs from the
-    launch's number of blocks by ``period`` (even) or more with a probability below this limit.
+    launch's number of blocks by ``period`` (even) or more with a probability below that limit.
     """
 
     first: int
@@ -131,14 +131,14 @@ def _window_within(
 _MARGIN = -8.0  # Added to LOG_LEFT_OUT for skipped nodes, because many nodes and starts add up.
 _MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the bytes of rows.
 _NOISE = 2.0**-52  # Error of a transform per duration, relative to the largest probability.
-_FAINT = 1e-20  # Frequencies whose modulus is smaller are left out of a spectrum.
+_FAINT = 1e-20  # Frequencies with a smaller modulus than this are left out of a spectrum.
 _FEW = 10  # Number of products that take as long as one point of a transform.
 _ROUNDS = 30  # Number of doublings of the range in which the last start is sought.
 _TAILS = 8  # Number of products with tails that take as long as one product with the law.
 _SHARE = 0.3  # Share of the probability to leave out that is spent on improbable times.
 _MAX_PRODUCTS = sizes.CENTRED_DEAR  # Upper limit on the products of convolutions.
-_COUNT_LEFT_OUT = 1e-16  # P(some slot has begun more blocks than are counted).
-_RARE = 1e-12  # Counts that are less probable at all times are summed separately.
+_COUNT_LEFT_OUT = 1e-16  # Maximum of P(some slot has begun more blocks than are counted).
+_RARE = 1e-12  # Counts with a smaller probability than this at all times are summed separately.
 _MAX_NODES = sizes.CENTRED_LOOKED  # Upper limit on times · nodes for counting by products.
 _BLOCK = sizes.CENTRED_BLOCK  # Phases computed in one block.
 _UNIT = 2.0**-53  # Largest relative error of one rounding to a double.
@@ -219,7 +219,7 @@ class StartCounts:
 
 
 def _product_count(kind: SlotKind, low: int, high: int) -> float:
-    """Return an estimate of the number of products that counting at times low..high takes."""
+    """Return an estimate of the number of products needed to count blocks at times low..high."""
     most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
     tails = float(high - low + 1) * kind.longest / _TAILS
     return float(most * (high * np.count_nonzero(kind.law) + tails))
@@ -228,7 +228,7 @@ def _product_count(kind: SlotKind, low: int, high: int) -> float:
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
     """Return the law of the counts at times low..high by convolutions.
 
-    They leave out a probability of at most ``left_out``.
+    The convolutions leave out a probability of at most ``left_out``.
     """
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
@@ -290,7 +290,7 @@ def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> S
 def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
     """Return the law of the counts at times low..high, by Fourier transforms.
 
-    It is fast for any number of blocks, but has no bound on rounding errors. With 50,000 blocks of
+    This is fast for any number of blocks, but rounding errors have no bound. With 50,000 blocks of
     up to 1,000 steps on 864 slots, it takes less than half the time of ``count_by_products``; with
     a million blocks of up to 100 steps, it takes a tenth of that time. Chernoff's bounds on S_n
     give the range of counts and a length at which transforms do not wrap around.
@@ -472,7 +472,7 @@ class BlockCounts:
         """Return rows of probabilities before ``first``, and the factors that sum them per node.
 
         Times are first - K..first - 1. There is a row for each count, with the factors
-        ``node_powers``; or, if these are fewer, two rows for each node (real and imaginary part).
+        ``node_powers``; or, if this gives fewer rows, two per node (real and imaginary part).
         """
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)
@@ -549,8 +549,8 @@ def _variation(ratio: Floats) -> Floats:
 def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
     """Return, for each node, the largest error over times of (1 - Δ)**M for kind ``g``.
 
-    It is absolute, in units of _UNIT. ``lack`` is the modulus of the first sum in Δ, and ``most``
-    is a bound on |A|; both have the shape (nodes, starts + 1).
+    The error is absolute, in units of _UNIT. ``lack`` is the modulus of the first sum in Δ, and
+    ``most`` is a bound on |A|; both have the shape (nodes, starts + 1).
     """
     one, slots = law.counts[g], int(law.slots[g])
     rows, places = one.probabilities.shape

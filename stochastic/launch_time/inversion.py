@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting
 
 
-_CLEAR = 1e-14  # Smaller probabilities are left out; the error bound includes them.
+_CLEAR = 1e-14  # Smaller probabilities than this are left out; the error bound includes them.
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
-_STEEP = 2e-3  # Upper limit on this tilt, in units of 1 / (longest duration).
+_STEEP = 2e-3  # Upper limit on the tilt _TILT, in units of 1 / (longest duration).
 _EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
 _JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
@@ -273,8 +273,8 @@ class LaunchInversion:
     def covariance(self) -> float:
         """Return Cov(C, T) of time and total work, in steps.
 
-        For one kind of slots it is the derivative of E[C] by ``tilt``, where the probability of k
-        steps has the factor exp(tilt·k). For several kinds it is a sum of E[T; C > t] over t.
+        For one kind of slots, take the derivative of E[C] by ``tilt``, where the probability of k
+        steps has the factor exp(tilt·k). For several kinds, take a sum of E[T; C > t] over t.
         """
         if len(self.setting.kinds) > 1:
             angle, turned = self._phase_transform

@@ -191,7 +191,7 @@ class Launch:
     def energy(self, working: float, on: float, idling: float) -> Energy:
         """Return the energy of a launch: working·T + on·C + idling·(M·C - T).
 
-        T is the total work, M the number of slots.
+        T is the total work, M the number of slots, and C the time of the launch.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ class TimeLaw:
 
     ``first`` is the first step whose probability is not negligible, and ``span`` is the time of a
     step. The last of ``cdf_values`` is 1. ``minimum`` and ``maximum``, if known, are the smallest
-    and the largest possible number of steps, even if it is improbable.
+    and the largest possible number of steps, however improbable.
     """
 
     first: int

@@ -25,7 +25,7 @@ _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Parameters of warps that share a multiprocessor: each of n runs at the rate min(1, full/n).
+    """Parameters of warps that share a multiprocessor: n warps run at the rate min(1, full/n) each.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class SharedLaunch:
         ``slot_share`` is the unused rate: slots are empty, or have too few running warps. A warp
         that waits for the other warps of its block uses no rate, so ``warp_share`` is 0.
         """
-        used = min(self.work_bound / self.mean(), 1.0)  # only random errors make it exceed 1
+        used = min(self.work_bound / self.mean(), 1.0)  # random errors alone raise it above 1
         return TimeBreakdown(
             slot_time=math.nan,
             slot_share=1.0 - used,

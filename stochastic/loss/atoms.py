@@ -2,9 +2,9 @@
 
 Two methods implement Eqs. 7-11 of Swatman 2022, without the subtraction of Eq. 10, which cancels in
 the tail. The sweep adds value by value, with positive terms only. So each atom has a small relative
-error, but it takes lanes**3 steps per value: minutes with 1024 lanes. The transform (``fft``)
-evaluates the generating function at roots of unity. It is faster with many lanes; its absolute
-error is 1e-16.
+error, but the sweep takes lanes**3 steps per value: minutes with 1024 lanes. The transform
+(``fft``) evaluates the generating function at roots of unity. It is faster with many lanes; its
+absolute error is 1e-16.
 
 At the end, equal losses are merged. In lowest terms, sum / max is a whole number plus a Farey
 fraction. If most of the possible fractions occur, we use one table of Farey fractions (see
@@ -104,7 +104,7 @@ class _AtomProblem:
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        with np.errstate(divide="ignore"):  # log of 0 if the values below it are negligible
+        with np.errstate(divide="ignore"):  # log of 0 if all smaller values are negligible
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
@@ -258,7 +258,7 @@ def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Joi
 def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
     """Return the law of X = lanes · max / sum, with equal fractions merged (Swatman 2022, Eq. 11).
 
-    Groups without work are left out, and the probabilities of the others are not rescaled.
+    Groups without work are left out; the probabilities of other groups are not rescaled.
     """
     law = _AtomProblem.from_weights(low, weights, lanes)
     way = _choose_method(law, method)
@@ -417,7 +417,7 @@ def _merge_by_sorting(
     row = np.searchsorted(start, at, side="right") - 1
     below = first[row] + step * (at - start[row])
     above = lanes * values[row]
-    # sort by X - 1: its numerators are small if the values are large but close to each other
+    # sort by X - 1, whose numerators are small if the values are large but close to each other
     more = above - below
     keys: npt.NDArray[Any] = more / below
     if int(more.max()) * int(below.max()) >= _MAX_EXACT_PRODUCT:

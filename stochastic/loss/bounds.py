@@ -32,14 +32,14 @@ class Bounds:
     Attributes
     ----------
     lower, upper : float
-        The best lower and upper bound of those below.
+        The best of the lower bounds and of the upper bounds below.
     conditional_jensen : float
         Lower bound: Σ P(max = a) · n·a / E[sum | max = a].
     second_moment_lower, second_moment_upper : float
         Sharp bounds given the mean, variance and range of the sum for each maximum.
     tail_upper : float
         Second-moment upper bound for sums above some point, plus a bound for the improbable smaller
-        sums (Bernstein). It tends to the mean loss for many lanes.
+        sums (Bernstein). This bound tends to the mean loss for many lanes.
     ben_tal_hochman : float
         Upper bound from the mean, the range and the standard deviation of the sum.
     largest : float

@@ -35,9 +35,9 @@ A frequency is left out if :math:`G_a^n` is negligible for every a, by one of th
 * near 0, where :math:`\omega \le \pi/\mathrm{range}`, from :math:`\sin y \ge 2y/\pi`:
   :math:`|G_a| \le F_a \exp(-2\omega^2\sigma_a^2/\pi^2)`, with the variance of items up to a;
 * by summation by parts: :math:`|G_a| \le V / (2\sin(\omega/2))`, where V is the total variation of
-  the weights; it is good for smooth laws;
+  the weights; this is good for smooth laws;
 * by Fourier transforms of the law truncated at some values, with a bound on the change between
-  these values and between the points of a grid; it is good for rough laws, such as measured ones.
+  these values and between the points of a grid; this is good for rough laws, such as measured ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LEFT_OUT = 1e-18  # Probability that a group has a value that is left out.
 _NEGLIGIBLE = 1e-22
 
 _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window of sums.
-_BEYOND_LAST = 1e-17  # Frequencies beyond the last contribute at most this to a probability.
+_BEYOND_LAST = 1e-17  # Maximum contribution to a probability by frequencies beyond the last.
 #: Above this number of transforms of single values, the search by the third bound is faster.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
 _GRID_POINTS = sizes.FREQUENCIES_FINE  # Points per turn (2π) of the phase of the largest value.
@@ -134,8 +134,8 @@ def frequency_runs(
 ) -> tuple[list[tuple[int, int]], float]:
     """Return the runs (begin, end) of frequencies that may matter, and an error bound.
 
-    The bound is what all other frequencies contribute to P(max = value, sum >= s), summed over the
-    last ``value_count`` values.
+    The bound limits the contribution of all other frequencies to P(max = value, sum >= s), summed
+    over the last ``value_count`` values.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
@@ -164,7 +164,7 @@ def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: in
     mass = np.cumsum(weights)[-value_count:]
     first = np.cumsum(weights * off)[-value_count:] / mass
     square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first
-    square -= 1e-12 * float((weights * off * off).sum())  # allows for its rounding error
+    square -= 1e-12 * float((weights * off * off).sum())  # allows for rounding errors
     needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(_NEGLIGIBLE)
     ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
     angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
@@ -179,7 +179,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # index of the value just before the last ones
+    first = len(weights) - value_count - 1  # index of the value before the last value_count
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -195,7 +195,7 @@ def _search_runs(
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # a law cut between two values is close to the law cut at one
+        if right > left + 1:  # a law cut between two values is close to the law cut at one of them
             between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
     open_ = np.concatenate([[False], most + between + slack > level, [False]])
@@ -216,7 +216,7 @@ class SpectralMethod:
     """A method for P(max = v, sum >= s), by coefficients for each frequency and value v.
 
     Sums are resolved only between ``end - period`` and ``end``. Only the last ``value_count``
-    values have a non-negligible probability of being the maximum; of these, ``idle`` have no work.
+    values can be the maximum with non-negligible probability; ``idle`` counts those without work.
     """
 
     items: ItemLattice
@@ -339,11 +339,11 @@ _CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
 _COEFFICIENTS = (
     sizes.LATTICE_COEFFICIENTS
 )  # Upper limit on the number of coefficients; each takes 16 bytes.
-_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on transforms (of a value at a frequency).
+_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on the pairs (value, frequency) to transform.
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
-#: If a group has work with a smaller probability, we sum over the number of items with work.
+#: Probability of work in a group below which we sum over the number of items with work.
 RARE = 2.0**-10
-_TAIL = 1e-18  # larger numbers of items with work are left out; this is their probability
+_TAIL = 1e-18  # probability of the larger numbers of items with work that are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -367,7 +367,7 @@ class ConvolutionMethod:
 
     @property
     def product_count(self) -> float:
-        """Return an estimate of the number of products that an answer takes with >= 3 lanes."""
+        """Return an estimate of the number of products needed for an answer, for >= 3 lanes."""
         half = self.lanes - self.lanes // 2
         places = self.items.places
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
@@ -412,7 +412,7 @@ def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | Spectr
 class LossInversion:
     """The CDF of the loss X = factor·max/sum over groups with work (Swatman 2022, Eqs. 4-11).
 
-    Groups without work are left out, and the probabilities of the others are not rescaled.
+    Groups without work are left out; the probabilities of other groups are not rescaled.
     ``factor`` is ``lanes`` by default. ``error`` is an absolute bound on omitted parts plus an
     estimate of rounding; ``mass`` is P(sum > 0). LawError if no method is feasible: with few lanes,
     if there are over 10,000 values; with up to 30 lanes, also if the law is uneven; with any number
@@ -544,7 +544,7 @@ def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> I
 
 
 class RareWorkInversion:
-    """The CDF of the loss of a group given that it has work, if few groups have work."""
+    """The CDF of the loss of a group given that the group has work, for a law where few have."""
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 

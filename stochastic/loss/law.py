@@ -77,8 +77,8 @@ class Slowdown:
     """Cost of lockstep for a workload of many groups: E[max] / E[W], a ratio of means.
 
     The mean loss E[X] gives every group the same weight. The slowdown n·Σmax / Σsum weights the
-    loss of a group by its work. So it equals E[X] + Cov(X, sum) / E[sum]: it is above the mean loss
-    if groups with more work lose more, and below if they lose less.
+    loss of a group by its work. So the slowdown is E[X] + Cov(X, sum) / E[sum]: it is above the
+    mean loss if groups with more work lose more, and below if they lose less.
 
     ``loss`` is the mean loss of one group, E[X]. ``error`` is a rigorous bound on the reduction of
     ``value`` by truncating an infinite law. ``variance_of_one`` is Var(n·max - value·sum) /
@@ -178,7 +178,7 @@ class Law:
 
     @property
     def _idle_loss(self) -> int | None:
-        """Return the loss of a group without work; None if it is not counted."""
+        """Return the loss of a group without work; None if such groups are not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
     def _idle_probability(self, work: Pmf) -> float:

@@ -55,12 +55,12 @@ from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
 _EPS = 2.0**-53  # Largest relative error of one rounding.
-_RARE = 1e-60  # If a group has work with a smaller probability, quadrature would overflow.
+_RARE = 1e-60  # Probability of work in a group below which quadrature would overflow.
 _DISCRETE = 1e-17  # Upper limit on the relative error of the trapezoidal rule.
 _ROWS = (
     sizes.MOMENT_ROWS
 )  # Upper limit on the rows of a table, so that plain summation is accurate.
-_SPARSE = sizes.MOMENT_SPARSE  # Values are listed if a table has more cells per value than this.
+_SPARSE = sizes.MOMENT_SPARSE  # Number of table cells per value above which values are listed.
 
 
 def any_probability(chance: float, lanes: int) -> float:
@@ -89,7 +89,7 @@ def idle_probability(low: int, weights: Floats, lanes: int) -> float:
 def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[float, float]:
     """Return E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error.
 
-    Groups without work are left out, and the probabilities of the others are not rescaled. The cost
+    Groups without work are left out; the probabilities of other groups are not rescaled. The cost
     is about 130 passes over the values. The error is a bound of quadrature plus estimated rounding.
     """
     busy = work_probability(low, weights, lanes)

@@ -1,7 +1,7 @@
 """Model losses measured by clocks as the exact loss times lognormal noise, with outliers.
 
-In undisturbed groups, log(measured loss / loss) is normal. In groups with an interrupted run, it is
-drawn from the observed values. The noise is independent of the loss.
+In undisturbed groups, log(measured loss / loss) is normal. In groups with an interrupted run, this
+logarithm is drawn from observed values. The noise is independent of the loss.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stochastic.loss.law import Law
 
 
-_FAR = 5.0  # Groups more standard deviations from the median than this count as interrupted.
+_FAR = 5.0  # Standard deviations from the median beyond which a group counts as interrupted.
 _NODES = 200  # Number of values by which the noise is represented.
 _TABLE = 1001  # Number of losses at which the CDF is tabulated.
 _HALF = 0.6744897501960817  # Upper quartile of the standard normal law.

@@ -23,8 +23,8 @@ from stochastic.work.correlated_lanes import (
 )
 from stochastic.work.pmf import Pmf
 
-_LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability are left out.
-#: Upper limit on the pairs (value where a bin may begin, later value); this many take seconds.
+_LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability than this are left out.
+#: Upper limit on the pairs (value where a bin may begin, later value), which take seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
@@ -212,9 +212,10 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """Return the lowest cost of the values up to each end in b bins, and the last bin's start.
+    """Return the lowest cost for each end and number of bins, and the start of the last bin.
 
-    Both arrays have the shape (ends, bins + 1). The starts are indices into ``ends``.
+    The cost is for all values up to an end. Both arrays have the shape (ends, bins + 1). The starts
+    are indices into ``ends``.
     """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -18,7 +18,7 @@ from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slo
 from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
 
-_MOST = sizes.SPLIT_MOST  # Upper limit on pairs (threshold, value); this many take seconds.
+_MOST = sizes.SPLIT_MOST  # Upper limit on pairs (threshold, value), which take seconds.
 _LONGEST = sizes.SPLIT_LONGEST  # Upper limit on the iterations of a piece.
 
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
-#: Number of items that are summed as one block; it is fixed, so sums do not depend on threads.
+#: Number of items that are summed as one block; fixed, so that sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
 _PILOT = sizes.TRIAL_PILOT  # Number of items whose losses determine the width of fine bins.
 _CONFIDENCE = 0.95
 #: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %).
 _UNSEEN_GROUPS = -math.log(0.025) / 1.96
-#: Losses count as equal if their relative standard deviation is at most this.
+#: Relative standard deviation up to which losses count as equal.
 _ROUNDING_SHARE = 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
@@ -243,7 +243,7 @@ def _moments(total: Floats, centre: float, reach: float) -> Variables:
     """Return mean and standard deviation with their errors, from sums of powers of loss - centre.
 
     If all groups have the same loss, other losses have a probability of at most 3.7 / groups (97.5
-    % confidence), and differ from it by up to ``reach``.
+    % confidence), and differ from this loss by up to ``reach``.
     """
     count = total[0]
     a, b, c, d = total[1:] / count

@@ -20,9 +20,9 @@ from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
 _ROUNDS = 10_000  # Upper limit on the iterations of EM.
 _STATES = sizes.CORRELATED_STATES  # Upper limit on the joint states of all lanes.
-_PRODUCTS = sizes.CORRELATED_PRODUCTS  # Upper limit on the products of a mean loss.
+_PRODUCTS = sizes.CORRELATED_PRODUCTS  # Upper limit on the number of products for a mean loss.
 _ROUNDING = 1e-14  # Rounding error of a probability.
-_CUT = 1e-10  # Tail probability at which an infinite law is truncated, times lanes**2.
+_CUT = 1e-10  # Product of lanes**2 and the tail probability at which an infinite law is truncated.
 QUADRATURE_STEP = 0.25  # Step of log t, with which the trapezoidal rule is exact to 2e-16.
 QUADRATURE_REACH = 45.0  # Factors below exp(-45) are negligible.
 

@@ -1,7 +1,7 @@
 """Define all families of laws of work in one table, `FAMILIES`.
 
 To add a family, append a row to the table, and give :class:`stochastic.work.pmf.Pmf` a typed
-constructor of the same name. The parser of laws, command line, studies, fits and models read it.
+constructor of the same name. The parser, command line, studies, fits and models read the table.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class LawFamily:
     law in an additive family. ``is_memoryless``: W given W >= k has the law of W + k - low.
 
     ``estimate`` returns the parameters of maximum likelihood for a `Histogram`, or a text that says
-    why there are none; ``errors`` returns their standard errors. Without both, there are no fits.
-    If ``estimate`` returns a text, ``limit_family`` has the maximum likelihood. ``scipy`` is the
-    name and the parameters of the same law in ``scipy.stats``.
+    why there are none; ``errors`` returns their standard errors. A family without both is not
+    fitted. If ``estimate`` returns a text, ``limit_family`` has the maximum likelihood. ``scipy``
+    is the name and the parameters of the same law in ``scipy.stats``.
     """
 
     name: str
@@ -311,7 +311,7 @@ def _log_factorials(h: Histogram) -> float:
 
 
 def _dispersion_likelihood(h: Histogram, a: float) -> float:
-    """Return the log-likelihood at a dispersion, without the terms that are the same for all."""
+    """Return the log-likelihood at a dispersion, without the terms that do not depend on it."""
     j = np.arange(h.high)
     n, m = h.size, h.mean
     if a == 0:
@@ -511,9 +511,9 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
 
 #: Coefficients of 1/x, 1/x³, ... in log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_FAR = 16.0  # For x >= this, the series is exact to 1e-17.
-_NEAR = 0.5  # Up to this |x-m|/(x+m), a deviance is a series; beyond it, little cancels.
-_TERMS = 28  # Terms of this series: 0.5**(2·28) / 59 < 1e-18.
+_FAR = 16.0  # Smallest x at which the series is exact to 1e-17.
+_NEAR = 0.5  # Largest |x-m|/(x+m) at which we sum a series for the deviance; above, little cancels.
+_TERMS = 28  # Number of terms of the deviance series: 0.5**(2·28) / 59 < 1e-18.
 
 
 def _stirling_remainder(x: Floats) -> Floats:

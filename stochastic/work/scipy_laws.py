@@ -21,7 +21,7 @@ _FAR = 2.0**30  # Beyond this value, a tail is examined for an infinite mean.
 
 @dataclass(frozen=True, slots=True)
 class ScipyLaw(Distribution):
-    """An infinite law of SciPy; its tail is summed unless SciPy has a formula."""
+    """An infinite law of SciPy; the tail is summed unless SciPy has a formula for it."""
 
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]

@@ -2,5 +2,5 @@
 
 `problem` bounds objectives over boxes of indices, and formulas over whole tiles. `merge_axes`
 replaces axes that act together by one axis. `search` keeps the open boxes; `compiled` searches each
-depth first. `checks` finds the first of equal points, and tests domains and feasibility.
+box depth first. `checks` finds the first of equal points, and tests domains and feasibility.
 """

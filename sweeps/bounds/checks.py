@@ -1,4 +1,4 @@
-"""Find the first point where a condition holds; use this to check domains and feasibility."""
+"""Find the first point where a condition holds, in order to check domains and feasibility."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points evaluated together. The first block is smaller: it usually has a feasible point.
+#: Number of points of a block, and of the first block, which usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: In grids with more points than this, boxes are bounded instead of evaluating every point.
+#: Number of points of a grid above which boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
@@ -127,7 +127,7 @@ def lowest_along_axis(
 ) -> tuple[dict[str, int] | None, bool]:
     """Find the lowest index in [low, high) along ``axis`` with a value of at most ``target``.
 
-    Return a configuration with this index, or None if there is none; and True if that is proven.
+    Return a configuration with this index (None: no index has one), and True if this is proven.
     """
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
@@ -156,9 +156,9 @@ def first_configuration(
 ) -> tuple[dict[str, int] | None, bool]:
     """Return the first configuration with a value of at most ``target``; and True if it is proven.
 
-    One axis after the other is fixed at the lowest index that allows such a configuration. The rows
-    of merged axes suffice, as each row stands for the first of its combinations. ``place`` is a
-    known configuration with such a value, or None.
+    One axis after the other is fixed at the lowest index that allows such a configuration. Only the
+    rows of merged axes are tried, as each row stands for the first of its combinations. ``place``
+    is a known configuration with a value of at most ``target``, or None.
     """
     if place is None:
         place, late = _find_as_low(space, target, stats)
@@ -202,7 +202,7 @@ def check_grid(
     """Raise an error if a formula of the user leaves its domain, or if no point is feasible.
 
     Each grid is checked once. It is an error if the time is up before all formulas are checked. If
-    it is up before a feasible point is found, no error is raised: the query reports that.
+    no feasible point is found in time, no error is raised here, because the query reports this.
     """
     if count_points:
         check_point_count(grid)

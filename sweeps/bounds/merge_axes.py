@@ -1,10 +1,10 @@
-"""Merge axes that act together: keep one combination of each group that no equation can tell apart.
+"""Merge axes that act together: of combinations that no equation can tell apart, keep one.
 
 Registers and shared memory act on the run time only through the number of blocks that fit.
-Thousands of combinations of them, and of threads per block, reduce to a few. To merge a set of
+Thousands of combinations of these two and of threads per block reduce to a few. To merge a set of
 axes, evaluate every quantity that depends on these axes only and that other equations use. Each
-distinct row of such values is an index of the new axis that replaces the set. It stands for the
-first of its combinations in axis order; rows that break a condition are left out.
+distinct row of such values is an index of the new axis that replaces the set. This index stands for
+the first combination, in axis order, that has the row. Rows that break a condition are left out.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if along each axis some node has no repeated value: nothing can be merged then."""
+        """True if, along each axis, a node has no repeated value, so that nothing can be merged."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):

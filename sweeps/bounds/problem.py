@@ -1,6 +1,6 @@
-"""Bound an objective over thousands of boxes of a grid at once (a range of indices per axis).
+"""Bound an objective over thousands of boxes at once; a box is a range of indices per axis.
 
-In a box each leaf lies between its minimum and maximum there. From such intervals
+In a box, each leaf lies between its minimum and its maximum over the box. From such intervals
 :mod:`symbolic.intervals` encloses the objective, and finds the axes along which it rises or falls.
 """
 
@@ -92,8 +92,8 @@ def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
 def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> Indices:
     """Return, for each box, the axis with the highest score when the box is halved along it.
 
-    ``score(halves, box_indices, axis)`` returns a score above -1 for each of some boxes; ``halves``
-    has all first halves, then all second halves. Of axes with equal scores the first is returned.
+    ``score(halves, box_indices, axis)`` returns a score above -1 for each box in ``box_indices``;
+    ``halves`` has all first halves, then all second halves. Of equal scores, the first counts.
     """
     count = boxes.lo.shape[1]
     best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
@@ -109,14 +109,14 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
 # --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: If there are more rows than this, they are only sorted, not ordered recursively.
+#: Number of rows above which rows are only sorted, not ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
 #: Pieces of at most this number of rows are not split further.
 _MIN_PIECE = sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order of columns that recursively puts similar ones into the same half."""
+    """Return an order of the columns that recursively puts similar columns into the same half."""
     count = rows.shape[1]
     # compare positive quantities by ratios, others by differences relative to their range
     positive = (rows > 0).all(axis=1, keepdims=True)
@@ -267,7 +267,7 @@ class BoxProblem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trend_algebra()
-        #: For each node, by its id: the mask of the axes it depends on, and the mask of all others.
+        #: For each node, by its id: the masks of the axes it depends on, and of all other axes.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
         self.fixed_trends: dict[int, Trend] = {}
@@ -370,9 +370,9 @@ class MergedProblem:
     """A problem where each axis is an axis of the grid, or stands for several merged ones."""
 
     problem: BoxProblem
-    #: For each axis of the problem: the names of the grid's axes that it stands for, and their
-    #: indices (one row per axis of the grid) at each index of the problem's axis. Below, an index
-    #: of the problem's axis is called a row.
+    #: For each axis of the problem: the names of the grid axes that it stands for, and an array of
+    #: their indices, of shape (grid axes, indices of the problem's axis). In the methods below,
+    #: "row" means an index of the problem's axis.
     rows: tuple[tuple[tuple[str, ...], Indices], ...]
     fixed_indices: Mapping[str, int]
 
@@ -384,7 +384,7 @@ class MergedProblem:
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the number of the axis that contains ``axis``, and its index in each row."""
+        """Return the number of the axis that contains ``axis``, and the index along it per row."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
@@ -510,7 +510,7 @@ class Enclosures:
 class InfeasibleTiles:
     """A test for tiles where no point meets the rules, so that no output need be evaluated.
 
-    Constraints (``where``) count only if ``feasible`` is the only output, as others ignore them.
+    Constraints (``where``) are tested only if the sole output is ``feasible``; others ignore them.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:

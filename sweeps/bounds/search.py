@@ -25,7 +25,7 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes per round, and number of parts of each box that the round bounds.
+#: Number of boxes searched in a round, and number of parts bounded for each of these boxes.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
 #: budget DEEP_BUDGET per box, to save memory.
@@ -48,7 +48,7 @@ class Incumbent:
     place: Indices | None = None
     #: The lowest bound of the boxes dropped because of the gap, which may contain a lower value.
     discarded_bound: float = math.inf
-    #: The search ends when it finds a value as low as this.
+    #: The search ends when it finds a value of at most this target.
     target: float = -math.inf
 
     def offer(self, places: Indices, values: Floats) -> None:
@@ -163,7 +163,7 @@ class _BoxSearch:
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Merge the results of boxes, and evaluate the points found once more, with NumPy."""
+        """Merge the results of boxes, and evaluate the best and near points again with NumPy."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -184,7 +184,7 @@ def search(
 ) -> float:
     """Improve the incumbent until no box is open, and return infinity.
 
-    If the time is up before, return the lowest bound of the open boxes. ``improve`` is a heuristic
+    If the time is up earlier, return the lowest bound of the open boxes. ``improve`` is a heuristic
     that is called once if the search takes many boxes.
     """
     boxes = _BoxSearch(problem, incumbent, stats, improve)

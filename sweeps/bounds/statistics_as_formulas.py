@@ -34,8 +34,8 @@ _LEAF_OPS = ("constant", "reference")
 def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """Return a grid in which statistics over few points are formulas.
 
-    Other statistics stay leaves, which are computed when they are first read. So do statistics of
-    few values, unless ``inputs_move``, which means that quantities they depend on will vary.
+    Other statistics stay leaves, which are computed when they are first read. Statistics of few
+    values also stay leaves, unless ``inputs_move``: their inputs will vary.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:

@@ -41,8 +41,8 @@ class NextBorders:
 
     The first axis of each array has two entries: below and above. ``value`` is the quantity at the
     point, and ``border`` is its value at the border (NaN if there is none). ``case_beyond`` is the
-    case on the other side. ``undecided_gaps`` counts the gaps in which a border may have been
-    missed.
+    case on the other side. ``undecided_gaps`` counts the gaps between evaluated values in which a
+    border may have been missed.
     """
 
     value: Floats
@@ -202,7 +202,7 @@ def _nearest_borders(
 ) -> tuple[Floats, NDArray[np.int16]]:
     """Return, for each line, the nearest borders below and above ``start``, and the cases beyond.
 
-    If ``exact``, a border is returned as the first value beyond it that the quantity can take.
+    If ``exact``, a border is given as the first possible value of the quantity beyond the border.
     """
     lines, steps = start.shape
     position = border_positions(line_crossings)

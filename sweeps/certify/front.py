@@ -130,11 +130,11 @@ def compile_objectives_in_time(
 #: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: Upper limit on the archived points with which new points are compared first.
+#: Maximum number of archived points with which new points are compared first.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: With more new points than this, archived points that dominate many sampled points come first.
+#: If more points than this are new, archived points that dominate many of a sample come first.
 _PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
-#: Number of sampled points.
+#: Number of new points in this sample.
 _SAMPLE = sizes.ARCHIVE_SAMPLE
 
 
@@ -142,7 +142,7 @@ class Archive:
     """A set of points, none of which dominates another.
 
     Both arrays have one column per point. ``values`` has one row per objective (all finite).
-    ``places`` has one row per axis, with the point's index along it.
+    ``places`` has one row per axis, with the index of each point.
     """
 
     def __init__(self, objectives: int, axes: int) -> None:
@@ -200,7 +200,7 @@ JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
 #: The heuristic start: number of random points, and maximum number of points of a coarse grid.
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
-#: Number of archived points that are then improved along one axis after the other.
+#: Number of archived points that the start then improves along one axis after the other.
 _IMPROVED_POINTS = sizes.BEAT_IMPROVED
 #: Number of values tried along an axis, and number of rounds over all axes.
 _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
@@ -687,7 +687,7 @@ class _TieBreakSearch:
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
-        """Record, for each target, the point that meets it at the lowest index, if it is lower."""
+        """Record per target the point that meets it at the lowest index, if that is a new low."""
         if not places.shape[1]:
             return
         index = self.along[places[self.number]]

@@ -117,7 +117,7 @@ class SwitchCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
-    """The best point of a cell (None: no feasible point), and a certified lower bound.
+    """The best point of a cell (None: no feasible point), and a certified lower bound of values.
 
     ``is_settled`` is True if the point is proven to be the first of all points with its value.
     """

@@ -33,7 +33,7 @@ class CertifiedBoxes:
     """Boxes, given by their first and last index (one row per axis).
 
     ``certain`` is the mask of proven boxes: all their configurations meet the conditions. In the
-    others some may. ``complete`` is False if the search ended before all boxes were decided.
+    other boxes, some may. ``complete`` is False if the search ended before all boxes were decided.
     """
 
     dims: tuple[str, ...]
@@ -58,7 +58,7 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return the masks of boxes that surely and that possibly meet the conditions, and widths.
+        """Return the masks of boxes that surely meet and that may meet the conditions, and widths.
 
         The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """

@@ -101,8 +101,8 @@ class ToleranceProblem:
 def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
     """Return, for each configuration, a proven lower bound of the quantity.
 
-    With enough ``pieces``, its relative distance to the minimum is at most ``RELATIVE_TOLERANCE``.
-    It is NaN where the quantity may be NaN.
+    With enough ``pieces``, the relative distance of the bound to the minimum is at most
+    ``RELATIVE_TOLERANCE``. The bound is NaN where the quantity may be NaN.
     """
     owner = np.arange(problem.count)
     low, high = problem.input_ends(owner)
@@ -290,8 +290,8 @@ def can_be_best(
     """Return the mask of configurations where a node may have its minimum.
 
     ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and where all
-    may hold. If ``dims`` contain switch axes, configurations are compared by their bounds over all
-    values of the inputs, without cutting the space of the inputs into cells.
+    conditions may hold. If ``dims`` contain switch axes, configurations are compared by their
+    bounds over all values of the inputs, without cutting the space of the inputs into cells.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
@@ -547,7 +547,7 @@ class _WinnerSearch:
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:
-    """Return two rows: the share of cells that each box certainly wins, and that it may win."""
+    """Return the share of cells that each box surely wins (row 0), and that it may win (row 1)."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
     for cell in cells:

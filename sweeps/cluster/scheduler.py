@@ -140,7 +140,7 @@ def _connect(address: str) -> Any:
             try:
                 super().start(**options)
             except BaseException:
-                with suppress(Exception):  # if it is not closed, Dask waits for it at exit
+                with suppress(Exception):  # if not closed, Dask waits for the client at exit
                     self.close(timeout=1)
                 raise
 

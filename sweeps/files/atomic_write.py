@@ -28,7 +28,7 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path that becomes ``path`` if the block succeeds.
 
-    An existing file is replaced only if ``replace`` is True; the new file gets its permissions.
+    An existing file is replaced only if ``replace`` is True; its permissions are kept.
     Devices and pipes are written directly. Temporary folders of killed processes are removed.
     """
     try:

@@ -88,7 +88,7 @@ def read_netcdf(path: Path) -> xr.Dataset:
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
     with h5py.File(path, "r") as file:
-        file.attrs.get("_nc3_strict")  # if this fails in h5netcdf, it prints an exception
+        file.attrs.get("_nc3_strict")  # if h5netcdf reads this and fails, it prints an exception
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
         raise DseError(f"{name!r} in {str(path)!r} {_EXTERNAL_HINT}")

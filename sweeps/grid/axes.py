@@ -27,7 +27,7 @@ _FORMS = (
 )
 #: Maximum number of values of an axis. Its numbers, coordinate and sort order take 0.5 GiB each.
 _MAX_VALUES = 2**26
-_MAX_EXACT_INT = 2.0**53  # floats represent all integers up to this one exactly
+_MAX_EXACT_INT = 2.0**53  # floats represent all integers up to this limit exactly
 _FINITE = np.finfo(np.float64).max.item()
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 #: Key in a Dataset's encoding: the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
-#: The names of lazy arrays of an unfinished store are this prefix and the path or URL of the store.
+#: Start of the name of a lazy array of an unfinished store; the store's path or URL follows.
 _UNFINISHED_PREFIX = "unfinished:"
-#: Attribute of label indices that lists the labels.
+#: Attribute that lists the labels, for a variable with the indices of labels.
 _LABELS = "labels"
 
 
@@ -120,7 +120,7 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     """Open a zarr store lazily, one Dask block per shard; ``info`` is the StoreInfo of a run."""
     import xarray as xr
 
-    # only format 3: runs write no other, and readers of some others unpickle data
+    # only format 3: runs write no other, and reading some other formats unpickles data
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
     # convert labels to fixed-width text, as a run in memory returns them
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
@@ -135,7 +135,7 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
-        # give a name: without it Dask would pickle the data to derive one
+        # without a name, Dask would pickle the data to derive a name
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds
@@ -154,7 +154,7 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
 
 
 def source_store(ds: xr.Dataset) -> Any:
-    """Return the StoreInfo of the store from which a Dataset was opened; None if it was changed."""
+    """Return the StoreInfo of the store that a Dataset comes from; None for a changed Dataset."""
     info, known, axes = ds.encoding.get(_STORE_KEY, (None, {}, set()))
     if info is None:
         return None

@@ -1,6 +1,6 @@
 """List the points at which a table equation failed, and the reasons.
 
-At these points, outputs that need the value are NaN (-1 for a case or bound) and never the best.
+At these points, outputs that need the result are NaN (-1 for a case or bound), never the best.
 """
 
 from __future__ import annotations

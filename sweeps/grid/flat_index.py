@@ -1,7 +1,7 @@
 """Convert between flat indices and indices along each axis.
 
 NumPy's ``unravel_index`` (2.3 to 2.4) is wrong for arrays of shape (n, 1) with n > 8,192. A test
-forbids its use, and that of ``ravel_multi_index``.
+forbids the use of ``unravel_index`` and ``ravel_multi_index``.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def one_goal(minimize: Any, maximize: Any) -> Goal:
 
 
 def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
-    """Return the goals in order of priority; a minus sign before a name reverses its direction.
+    """Return the goals in order of priority; a minus sign before a name reverses the direction.
 
     >>> [(goal.text, goal.sign) for goal in goals_in_order(["time", "-throughput"], None)]
     [('time', 1.0), ('throughput', -1.0)]
@@ -133,7 +133,7 @@ def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """Return the signed objective; it is infinite where it has no value or a condition fails."""
+    """Return the signed objective, infinite where it has no value or where a condition fails."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
     holds = value > -math.inf  # False for NaN, and for infinity that is maximized

@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute all leaves that are not computed yet, in one pass for leaves that share a pass."""
+    """Compute all leaves that are not computed yet; compute leaves that share a pass together."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -185,7 +185,7 @@ class Grid:
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
+        """Return an output's node, which is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
         graph = self.graphs[key]
@@ -338,7 +338,7 @@ class Tiling:
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return a tile's (first, last + 1) on each axis, first flat index and number of points."""
+        """Return a tile's (first, last + 1) on each axis, its first flat index, its point count."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:

@@ -353,7 +353,7 @@ def statistic_portions(
 ) -> list[dict[str, slice]]:
     """Cut a grid into parts in which the statistics below ``roots`` fit in memory.
 
-    One axis is cut that is not in ``whole_axes`` and that no statistic reduces. If there is no such
+    The axis that is cut is not in ``whole_axes``, and no statistic reduces it. If there is no such
     axis, or if all values fit, the only part is the whole grid.
     """
     result = [

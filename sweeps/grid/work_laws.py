@@ -44,7 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """A text that identifies a launch; it has the law of the launch time, computed on first use."""
+    """A text that identifies a launch, with the law of the launch time, computed on first use."""
 
     law: Pmf
     shape: LaunchShape
@@ -89,7 +89,7 @@ class LaunchLaw(str):
 
     @property
     def simulation_count(self) -> int:
-        """Return the number of simulated launches that give the law; 0 if it is exact."""
+        """Return the number of simulated launches that give the law; 0 if the law is exact."""
         result = self._times_and_idle[0]
         return 0 if getattr(result, "certain", False) else len(getattr(result, "times", ()))
 
@@ -206,7 +206,7 @@ class WorkLaw(str):
 
     #: Law of the loss of a group with the given number of lanes.
     imbalance = _cached_by_law(_imbalance)
-    #: Rigorous bounds on the mean loss of such a group.
+    #: Rigorous bounds on the mean loss of a group with the given number of lanes.
     bounds = _cached_by_law(_bounds)
     #: Sufficient number of bins, and slowdown with items sorted into bins. Arguments: lanes, bins.
     binning = _cached_by_law(_binning)
@@ -252,7 +252,7 @@ class WorkLaw(str):
         correlation: float,
         *rate: float,
     ) -> LaunchLaw:
-        """Return the law of a launch; ``rate`` are the fields of :class:`Sharing`."""
+        """Return the law of a launch; ``rate`` has the fields of :class:`Sharing`."""
         from stochastic import Sharing
 
         sharing = None

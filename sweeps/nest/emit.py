@@ -207,11 +207,11 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Maximum length of a piece of a row: so the buffers fit into the first-level cache.
+#: Maximum length of a piece of a row. The buffers of a piece fit into the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
 #: A row of at least this length gets no further axis.
 _LONG_ENOUGH = sizes.NEST_LONG
-#: A row of at least this length gets no axis that would make it longer than a piece.
+#: A row of at least this length gets no axis that would make the row longer than a piece.
 _ACCEPTABLE_ROW = sizes.NEST_SHORT
 
 

@@ -104,7 +104,7 @@ def maximum(_: Any, a: Any, b: Any) -> Any:
 
 
 def _llvm_intrinsic(name: str) -> Any:
-    """Return an LLVM function of one float; Numba takes long to resolve the NumPy function."""
+    """Return an LLVM function of one float; Numba takes long to resolve NumPy's equivalent."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)

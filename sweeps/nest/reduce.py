@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Number of strong points, which are compared with all points before any others.
+#: Number of strong points: those with which all points are compared first.
 _ARCHIVE = sizes.REDUCE_ARCHIVE
 #: Size of the sample from which strong points are chosen.
 _SAMPLE = sizes.REDUCE_SAMPLE
@@ -79,7 +79,7 @@ def _fill_non_dominated(values, strong, places, indices):
 
 
 def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
-    """Return the indices of points that probably dominate many; only every ``step``-th is tried."""
+    """Return the indices of points that probably dominate many; try each ``step``-th point."""
     part = values[:, ::step]
     low = part.min(axis=1, keepdims=True)
     spread = part.max(axis=1, keepdims=True) - low
@@ -195,10 +195,10 @@ def share_wins_and_regret(
 ) -> None:
     """Compute each row's regret, and the share of columns it wins (ties share a column).
 
-    Both are weighted sums over the columns with a finite best value. The columns are divided into
-    equal groups: ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum per group.
-    ``counts_and_distance`` has, for each row, the number of columns where it is best, the number
-    where another row is better, and the root mean square distance to the best other row.
+    Regrets and shares are weighted sums over the columns with a finite best value. The columns are
+    divided into equal groups: ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum
+    per group. ``counts_and_distance`` has, for each row, the number of columns where it is best,
+    the number where another row is better, and the root mean square distance to the best other row.
     """
     parts = win_shares.shape[1]
     size = values.shape[1] // parts

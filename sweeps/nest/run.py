@@ -52,7 +52,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 class NestProgram:
     """A loop nest with its data, which runs on the bounds of a tile.
 
-    ``row``: the sizes of the axes in the row. ``sizes``: those of the outer axes, then of the row.
+    ``row`` has the sizes of the row's axes; ``sizes`` has those of the outer axes and of the row.
     """
 
     nest: Nest

@@ -482,8 +482,8 @@ class RowValues:
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean of each row's tail: the values beyond the quantile.
 
-        The value at the quantile counts in part. Short rows are summed in ascending order, because
-        proofs expand such sums in this order (:class:`symbolic.statistics.NodeValues`).
+        The value at the quantile has a partial weight. Short rows are summed in ascending order,
+        because proofs expand such sums in this order (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
         short = count <= SHORT_ROW
@@ -607,7 +607,7 @@ class RowValues:
     ) -> Floats:
         """Return the larger of the distances from a quantile to the quantiles at two levels.
 
-        For a level below the first draw or above the last, the bound of the formula is used.
+        A level below the first draw or above the last one has the formula's bound as its quantile.
         """
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
@@ -622,10 +622,10 @@ class RowValues:
         return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
-        """Return the error of a tail's mean, from the error of the mean excess over the quantile.
+        """Return the error of a tail's mean, taken as that of the mean excess over the quantile.
 
-        To first order the tail's mean does not depend on the quantile (Rockafellar and Uryasev
-        2000). If there are too few draws to bound the quantile, bounds of the formula are used.
+        Both are equal to first order (Rockafellar and Uryasev 2000). If there are too few draws to
+        bound the quantile, the error reaches to the bounds of the formula.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:

@@ -23,7 +23,7 @@ from symbolic.ops import Node
 
 #: Up to this number of points, NumPy evaluates without a nest.
 NUMPY_POINTS = sizes.PASS_SMALL
-#: Number of points of a tile: its values fit into the cache.
+#: Number of points of a tile, whose values fit into the cache.
 TILE_POINTS = sizes.PASS_PIECE
 #: Minimum number of tiles for which enclosures save time, and maximum number of tiles per batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
@@ -115,9 +115,9 @@ def aggregate_points(
 ) -> Iterator[Result]:
     """Yield one aggregate of formulas over ``dims`` per group of tiles, in order.
 
-    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes it, a
-    row of values per formula, the mask of the ``condition``, and the flat index of the first point.
-    ``tile_filter`` gets enclosures of the formulas, then of the condition.
+    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes this
+    aggregate, a row of values per formula, the mask of the ``condition``, and the flat index of the
+    first point. ``tile_filter`` gets enclosures of the formulas, then of the condition.
     """
     nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
@@ -187,8 +187,8 @@ def visit_rows(
     """Call ``visit`` with rows: the values of formulas along ``reduced_axes``, for some points.
 
     ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
-    first of these points over ``result_axes``; several threads call it. ``point_filter``, for one
-    formula only, takes lower bounds of the values in tiles, and returns the mask of tiles to visit.
+    first of these points over ``result_axes``; several threads call ``visit``. ``point_filter``
+    (one formula only) takes lower bounds of tiles, and returns the mask of tiles to visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:

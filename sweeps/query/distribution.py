@@ -73,8 +73,8 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
 
     ``counts`` has a row for each of the ascending ``prefixes``. ``first_prefix`` has, for each
     value of the first digit, the index of the first prefix that begins with this digit, or -1. It
-    is empty in the pass that counts the first digit. ``totals`` are the counts of numbers and of
-    NaN.
+    is empty in the pass that counts the first digit. ``totals`` has the count of numbers and the
+    count of NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
@@ -344,7 +344,7 @@ def _parse_edge(source: FormulaValues, edge: Any) -> float:
 
 
 def grid_count(grid: Grid) -> xr.Dataset:
-    """Count the feasible points of a grid; tiles that bounds decide are not evaluated."""
+    """Count the feasible points of a grid; do not evaluate tiles that are decided by bounds."""
     check_grid(grid, require_feasible=False)
     skipped, total = SkippedTiles(), 0
     dims = grid.dims(FEASIBLE)
@@ -471,7 +471,7 @@ class Fold(Protocol):
     def feed(self, values: Floats, weight: int) -> None:
         """Include configurations: a row of ``values`` for each formula, a column for each point.
 
-        A column stands for ``weight`` configurations: more than 1 if axes have no influence.
+        A column stands for ``weight`` configurations; axes without influence make it more than 1.
         """
 
     def merge(self, other: Self) -> None:

@@ -135,7 +135,7 @@ class _ModelComparison:
         }
 
     def _with_models_first(self, array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
-        """Move the axis of the models to the front; add it if the array has none."""
+        """Move the axis of the models to the front; add this axis if the array has none."""
         if MODEL_DIMENSION not in dims:
             return np.broadcast_to(array, (len(self.models), *array.shape))
         return np.moveaxis(array, list(dims).index(MODEL_DIMENSION), 0)
@@ -154,7 +154,7 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return a table per model from its flag values to common codes of their meanings.
+        """Return, per model, a table from flag values to codes of meanings, common to all models.
 
         Flag values that do not occur have the code -1.
         """

@@ -1,7 +1,7 @@
 """Find the best configurations or the Pareto front of any source.
 
 A source answers only one objective at a time, under bounds on earlier objectives. With several
-objectives, the first ranks the configurations, and the next decides among its ties. For an answer
+objectives, the first ranks the configurations, and the next decides among the ties. For an answer
 at each value of an axis, each part of the source is asked separately.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # The named points (those of the answer) and a sample of other points are evaluated again, one by
 # one. If their values contradict the answer, this program has an error. To limit the check to
 # milliseconds, at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. No points are drawn
-# if one takes long to evaluate (lazy Dataset, pending statistics) or if the answer is not proven.
+# if evaluation takes long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
 #: Maximum number of named points that are evaluated again, and number of random points.
@@ -126,7 +126,7 @@ def check_front(
 ) -> None:
     """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that are proven. ``complete``: no point was left out.
+    ``proven_mask`` marks the points that are proven. ``complete`` says that no point was left out.
     """
     if not source.sizes:
         return
@@ -325,7 +325,7 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield, for each value of an objective, the best of its ties by the later objectives."""
+    """Yield, for each value of an objective, the ties that are best by later objectives."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1

@@ -109,7 +109,7 @@ def answers_or_errors(
 ) -> list[AnyAnswer | InfeasibleError]:
     """Return, for each value of the axes ``per``, the answer, or the error if no point is feasible.
 
-    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
+    If ``per`` is empty, the whole source answers, and errors are raised (OutOfTimeError always).
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -156,7 +156,7 @@ def stack_answers(
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge attributes of parts: the minimum of flags, the maximum of gaps, the sum of others."""
+    """Merge attributes of parts: keep the minimum of flags and maximum of gaps; add all others."""
     result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -173,7 +173,7 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class RankedPoints:
     """Configurations in arrays of shape (*per, n), best first.
 
-    ``places`` has the index along each axis (-1: no point); ``scores`` has the signed objective.
+    ``places`` has their indices along each axis (-1: no point); ``scores`` has signed objectives.
     """
 
     places: Mapping[str, Indices]
@@ -242,7 +242,7 @@ class Front:
 class QuerySource(Sliceable, Protocol):
     """A space of configurations that can find the best points by one objective.
 
-    Single points can also be evaluated, to check an answer and to add outputs to it.
+    Single points can also be evaluated, to check an answer and to add outputs to the answer.
     """
 
     @property

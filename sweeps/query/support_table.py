@@ -1,4 +1,4 @@
-"""List the options that each verb supports on each source, and reasons for those it does not."""
+"""List the options that each verb supports on each source, and why others are unsupported."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        # a sample of other configurations shows how far they are from the best
+        # a sample shows how far other configurations are from the best
         rivals = np.union1d(rivals, sample_configurations(fresh))
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
@@ -234,7 +234,7 @@ _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
-    """The value of knowing a set of inputs, its error, and how often each rival is then chosen."""
+    """The value of knowing a set of inputs, its error, and how often this makes each rival best."""
 
     value: float
     error: float
@@ -358,8 +358,8 @@ def _value_by_nested_draws(
 
     The minimum of noisy means is too low by about their variance, so the value is too high. With
     half of the n inner draws the value is higher still. This excess measures the bias: it equals
-    the bias if that falls as 1/n, and is three times the bias if that falls as 1/n**2 (evenly
-    spread draws). So two thirds of the excess are subtracted, and one third is added to the error.
+    the bias if the bias falls as 1/n, and is three times the bias if the bias falls as 1/n**2
+    (evenly spread draws). So we subtract two thirds of the excess, and add one third to the error.
     """
     contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates
@@ -388,7 +388,7 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Adjust values so that no set is worth more than ``maximum`` or a set that contains it."""
+    """Adjust values so that no set is worth more than ``maximum`` or than a superset."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
@@ -444,7 +444,7 @@ def _information_dataset(
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """Return the rival that is chosen most often instead of the current choice; -1 if none is."""
+    """Return the rival that most often replaces the current choice; -1 if no rival ever does."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1
@@ -455,7 +455,7 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """Return the most valuable input; if none exceeds its error, the best set or all inputs."""
+    """Return the most valuable input; if no value exceeds its error, the best set or all inputs."""
     worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:

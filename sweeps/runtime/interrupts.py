@@ -1,7 +1,7 @@
 """Interrupts and time limits that end a search with the best result so far.
 
 While a query handles interrupts (:func:`return_best_on_interrupt`), the first interrupt only asks
-its loops to stop: they regularly check :func:`is_interrupted`. A second interrupt raises at once.
+the query to stop; its loops check :func:`is_interrupted`. The second interrupt raises.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Minimum time to wait for compiled code, since loading it from the cache is quick. [s]
+#: Minimum time to wait for compiled code; it suffices to load code from the cache. [s]
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 #: Time after the limit in which the remaining cells of ``per`` still get a quick answer. [s]
@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def request_stop() -> bool:
-    """Ask the running query to end; return False if no query runs or it was already asked."""
+    """Ask the running query to end; return False if no query runs or it was asked before."""
     if not _InterruptState.is_handling or _InterruptState.is_requested:
         return False
     _InterruptState.is_requested = True
@@ -65,7 +65,7 @@ def deadline() -> float:
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Limit the time of the block; an outer limit still applies if it is earlier."""
+    """Limit the time of the block; an earlier outer limit still applies."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         yield  # there is no limit, or the query will reject it as invalid
         return
@@ -85,7 +85,7 @@ def raise_if_interrupted() -> None:
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
-    """Raise OutOfTimeError if the time was up over a second ago, but not before the first cell."""
+    """Raise OutOfTimeError over a second after the time was up, but not before the first cell."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
             f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "

@@ -19,10 +19,10 @@ class Progress:
     """State of a long run.
 
     ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
-    the run began, and ``compiling`` is the part of it spent on compiling. [s] ``skipped`` counts
-    the values that an earlier run stored; ``infeasible`` counts those not computed because no point
-    of their tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is the
-    relative optimality gap of a certified search, and ``points`` is the size of a front so far.
+    the run began, and ``compiling`` is the part spent on compiling. [s] ``skipped`` counts values
+    that an earlier run stored; ``infeasible`` counts values not computed because no point of their
+    tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is the relative
+    optimality gap of a certified search, and ``points`` is the size of a front so far.
     """
 
     done: int
@@ -58,10 +58,10 @@ class Outcome:
 
     ``open_dataset`` returns its Dataset. ``seconds`` is the time without ``compiling``. [s]
     ``share`` is the share of the values that this run computed; ``tiles`` are the numbers of tiles
-    computed by it and by earlier runs. ``feasible`` is the number of feasible points, or None if
-    all are feasible. ``infeasible`` is the number of values not computed because no point of their
-    tile is feasible. ``old_store`` is the name to which a fresh run moved the earlier store, and
-    ``failures`` are the configurations that could not be computed.
+    computed by this run and by earlier runs. ``feasible`` is the number of feasible points, or None
+    if all are feasible. ``infeasible`` is the number of values not computed because no point of
+    their tile is feasible. ``old_store`` is the name to which a fresh run moved the earlier store,
+    and ``failures`` are the configurations that could not be computed.
     """
 
     open_dataset: Any = None
@@ -165,7 +165,7 @@ _query_progress: ContextVar[_QueryProgress | None] = ContextVar("watch", default
 
 @contextmanager
 def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
-    """Report the progress of queries in this context; ``sign`` is -1 if they maximize."""
+    """Report the progress of queries in this context; ``sign`` is -1 if these maximize."""
     before = _query_progress.set(None if listener is None else _QueryProgress(listener, sign))
     try:
         yield

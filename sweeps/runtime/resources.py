@@ -1,6 +1,6 @@
 """Memory checks before allocation, and a thread pool.
 
-The checks are needed because Linux grants more memory than it has, and kills processes that use it.
+The checks are needed because Linux grants more memory than exists, and kills processes that use it.
 """
 
 from __future__ import annotations

@@ -64,8 +64,7 @@ def run_search(
 ) -> bool:
     """Make steps until no piece is open; return False if a limit is reached before.
 
-    The limits are the deadline and ``max_boxes``. At least ``min_steps`` steps are made as long as
-    pieces are open.
+    The limits are the deadline and ``max_boxes``. The limits hold only after ``min_steps`` steps.
     """
     done = 0
     while search.has_open_pieces():

@@ -68,9 +68,8 @@ def add_idle_axes(
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the winners over all axes, including idle axes, along which all points tie.
 
-    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. They suffice: each
-    of the first ``top`` winners over all axes lies, on ``rest``, at one of the first ``top``
-    winners.
+    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. Each of the first
+    ``top`` winners over all axes has the ``rest`` indices of one of these results.
     """
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]

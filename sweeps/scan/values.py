@@ -80,7 +80,7 @@ class DatasetTable:
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
 
     def values(self, goals: Sequence[Goal]) -> tuple[list[Floats], tuple[str, ...]]:
-        """Return the signed objectives and their axes; they are infinite at infeasible points."""
+        """Return the signed objectives (infinite at infeasible points), and their axes."""
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
         arrays = {name: self.broadcast_over(name, dims) for name in references(*nodes)}
@@ -134,7 +134,7 @@ def axis_sizes(ds: xr.Dataset) -> dict[str, int]:
 
 
 def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Turn some columns of measured rows into axes; a row is feasible only at its recorded values.
+    """Turn columns of measured rows into axes; a row is feasible only at the values recorded in it.
 
     Names that are not columns, or are axes already, are ignored.
     """
@@ -246,7 +246,7 @@ class GridValues:
 def no_number_error(source: FormulaValues) -> InfeasibleError:
     """Return the error to raise if a formula is NaN at all feasible configurations.
 
-    If a grid has no feasible point, raise the error of :func:`sweeps.bounds.checks.check_grid`.
+    If a grid has no feasible point, :func:`sweeps.bounds.checks.check_grid` raises its error.
     """
     if isinstance(source, GridValues):
         check_grid(source.grid)

@@ -1,8 +1,8 @@
 """Decompose the variance of an output over a grid by its axes, exactly and in blocks.
 
 Every feasible point has the same weight. The first-order part of an axis (Sobol's index times the
-variance) is the variance of the means along it. The total part is the mean variance that is left if
-all other axes are known. If all points are feasible, this is the usual analysis of variance.
+variance) is the variance of the means along the axis. The total part is the mean variance that is
+left given all other axes. If all points are feasible, this is the usual analysis of variance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Number of points of a block; for these, all intermediate values of a formula are in memory.
+#: Number of points of a block, for which all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
 #: If (largest - smallest value) / magnitude is below this, the differences are due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
@@ -56,7 +56,7 @@ def decompose_variance(
 
     ``block`` returns the values within one slice of each axis, NaN at infeasible points. A block
     has at most ``limit`` points, if this is enough for all values along some axis. The total part
-    of an axis needs all values along it together, so a grid above ``limit`` is read twice or more.
+    of an axis needs all values along it together, so a grid above ``limit`` is read repeatedly.
 
     >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
     >>> result = decompose_variance((2, 3), values.__getitem__)

@@ -1,7 +1,7 @@
 """Find the configurations that are best in some draw, and how often each is best.
 
 Only the minimum of each draw is stored. A first pass collects configurations that are as good as
-the minimum so far: no others can be best. They are evaluated again when all minima are known.
+the minimum so far: no others can be best. A second pass evaluates these candidates again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations with the indices ``flat``, and their positions in ``flat``."""
+        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class GridDrawScores(DrawScores):
             visit_rows(grid, key, [node], plain, (DRAW,), consume_rows, may_matter)
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations with the indices ``flat``, and their positions in ``flat``."""
+        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
         grid, rest = self.grid, self.axes
         split = unravel(flat, grid.shape(rest))
         places = dict(zip(rest, split, strict=True))
@@ -159,18 +159,18 @@ class TableDrawScores(DrawScores):
         consume(self.values, np.arange(len(self.values)))
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass the configurations with the indices ``flat``, and their positions in ``flat``."""
+        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
-    """Chances and mean regrets of some configurations; tied winners of a draw share it equally.
+    """Chances and mean regrets of some configurations; tied winners share a draw equally.
 
     ``replicate_chances`` and ``replicate_regrets`` have shape (configurations, replicates).
     ``no_winner_weight`` is the weight of the draws without a feasible configuration; regrets are
     means over the other draws. ``losses`` is the number of draws in which another configuration is
-    better, ``distance_to_best`` the root mean square distance from the best of the others.
+    better; ``distance_to_best`` is the root mean square distance to the best other configuration.
     """
 
     chance: Floats
@@ -210,7 +210,7 @@ def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Float
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
     """Return the win statistics of the configurations with the indices in ``flat``.
 
-    They are compared only with each other.
+    These configurations are compared only with each other.
     """
     weights, parts = scores.weights, scores.replicates
     best, second = np.full((2, weights.size), np.inf)

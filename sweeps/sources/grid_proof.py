@@ -228,8 +228,8 @@ class GridProof(GridSource):
         """Return the certificate of each objective, and the work done, as attributes.
 
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
-        bound, relative to the value: 0 if the value is the proven optimum. If there are several
-        objectives, these are lists. ``settled`` is 1 if ties are broken by axis order.
+        bound, relative to the value: 0 if the value is the proven optimum. For several objectives,
+        these values are lists. ``settled`` is 1 if ties are broken by axis order.
         ``points_visited`` counts evaluations; ``points_excluded`` counts points excluded by bounds.
         """
         tally, bounds, gaps = self.state.stats, [], []
@@ -277,7 +277,7 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
     """Return the optimum of any source; the attribute ``method`` says how a grid was searched.
 
     ``"auto"`` scans small grids, and also larger grids if several ranks are wanted. For other grids
-    it searches for a certificate for as long as a scan would take. If it finds none, it scans.
+    it searches for a certificate for as long as a scan would take. Without success, it scans.
     """
     if not isinstance(source, GridScan) or query.method == "scan":
         return optimum(source, query)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
-    """Return the node of an objective; it is infinite where an earlier objective's bound fails."""
+    """Return the node of an objective, infinite where the bound of an earlier objective fails."""
     bounds = stage.earlier_bounds
     before = [bound.condition(objective_node(grid, key, bound.goal)) for bound in bounds]
     root = objective_node(grid, key, stage.goal)

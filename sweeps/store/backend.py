@@ -18,7 +18,7 @@ from symbolic.errors import DseError, OtherProcessError, UnreachableError
 PRIVATE_FOLDER = ".simt-dse"
 #: Suffix of files that are being written.
 PART_SUFFIX = ".part"
-#: Keys by which a store is recognized; a copy writes them last.
+#: Keys by which a store is recognized; a copy writes these keys last.
 _MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
 #: Key of the mark in a finished store that is being copied over another store.
 _REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"
@@ -196,7 +196,7 @@ class LocalBackend:
         self._discard(last)
 
     def _discard(self, path: Path) -> None:
-        """Rename and remove a folder, so that no partly removed folder is taken for a store."""
+        """Rename and remove a folder, so that nobody takes a partly removed folder for a store."""
         gone = self._sibling_path("gone")
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(path, gone)
@@ -342,7 +342,7 @@ class RemoteBackend:
 
 
 class _ReachableFileSystem:
-    """A wrapper of fsspec that raises UnreachableError for all errors but missing objects."""
+    """A wrapper of fsspec that raises UnreachableError for all errors except missing objects."""
 
     def __init__(self, fs: Any, name: str) -> None:
         self._fs, self._name = fs, name

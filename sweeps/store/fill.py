@@ -125,7 +125,7 @@ def _extremes(values: Any, allowed: Any) -> list[float] | None:
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return the number of threads: more than CPUs, as some threads wait, if memory allows."""
+    """Return the number of threads; if memory allows, more than CPUs, because some threads wait."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -163,7 +163,7 @@ def fill(
 ) -> Outcome:
     """Compute the missing tiles of a store; create the store if it does not exist.
 
-    The caller holds the lock. ``pool`` computes the tiles; by default, threads of this process do.
+    The caller holds the lock. ``pool`` computes the tiles; its default is threads of this process.
     After an error the same call continues the run.
     """
     if (done := finished_outcome(plan, backend)) is not None:
@@ -227,7 +227,7 @@ def end_mark(plan: StorePlan, feasible: int) -> bytes:
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile; 0 unless ``feasible`` is its output."""
+    """Return the number of feasible points in a tile; 0 if the tile has no output ``feasible``."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 

@@ -1,8 +1,8 @@
 """Tiles of a store: outputs over the same axes have the same tiles, and a shard for each tile.
 
 A tile has one index of each leading axis, a range of one axis, which is cut into even parts, and
-all indices of the trailing axes. So it is contiguous in memory. Switch axes are cut at each label.
-The cuts depend on nothing but the study.
+all indices of the trailing axes. So a tile is contiguous in memory. Switch axes are cut at each
+label. The cuts depend on nothing but the study.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Tile:
 class StorePart:
     """Outputs over the same axes, cut into the same tiles.
 
-    ``shard`` is the shape of a shard, ``chunk`` the shape of a chunk in it. A shard is a multiple
-    of chunks, so it may extend beyond the end of an axis.
+    ``shard`` is the shape of a shard, ``chunk`` that of a chunk. A shard has whole chunks, so that
+    it may extend beyond the end of an axis.
     """
 
     number: int

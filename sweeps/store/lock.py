@@ -98,8 +98,8 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
 def _lock_object(backend: Any) -> Iterator[None]:
     """Hold a lock object that names its holder.
 
-    The next writer removes it if the holder ran on the writer's host and has ended. If the holder
-    ran on another host, a person must find out whether it has ended.
+    The next writer removes the object if the holder ran on the writer's host and has ended. If the
+    holder ran on another host, a person must find out whether it has ended.
     """
     lock, data = backend.lock_path(), json.dumps(_process(os.getpid())).encode()
     url = f"{backend.name.removesuffix('.zarr')}.lock"

@@ -148,7 +148,7 @@ class StoreInfo:
 
 
 def read_info(place: str | Path) -> StoreInfo | None:
-    """Return the info of a store, None if no run wrote it; raise DamagedError if it is damaged."""
+    """Return the info of a store; None if no run wrote the store. Raise DamagedError if damaged."""
     backend = backend_of(place)
     data = get_or_none(backend, MANIFEST)
     if data is None:

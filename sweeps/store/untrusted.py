@@ -108,7 +108,7 @@ def check_unrecorded(backend: Any) -> None:
 
 
 def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the missing chunks of an array that a run wrote; raise if a chunk is too large."""
+    """Return the missing chunks of an array that a run wrote; raise if a chunk is too big."""
     from zarr.dtype import parse_dtype
 
     with warnings.catch_warnings():

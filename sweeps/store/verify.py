@@ -94,11 +94,11 @@ def verify(
         feasible += job.feasible_points
         lost = len(broken) - job.stored_tiles
         has_failed = has_failed or bool(job.failures)
-        if job.failures:  # the store is no longer finished
+        if job.failures:  # a repair failed, so the store is no longer finished
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
-        # the number of feasible points in the mark is known only if all tiles are complete
+        # the number of feasible points in the end mark is known only if all tiles are complete
         is_known = not broken or (repair and not lost)
         there = decode_checked_json(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:

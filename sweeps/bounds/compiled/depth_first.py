@@ -21,17 +21,17 @@ from sweeps.bounds.compiled.tape import Tape, pruning_bound
 from symbolic.primitives.rule_operations import ALL_AXES
 
 INF = math.inf
-#: Bound on the rounding of a plane, relative to its terms: far more than a thousand ulp.
+#: Bound on the rounding error of a plane, relative to the plane's terms; far above 1000 ulp.
 _SLACK = 1e-10
 
 
 @compiled_no_nrt
 def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
-    """Return a lower bound of the objective over a box, from planes; ``cut_box`` also shrinks it.
+    """Return a lower bound of the objective over a box, from planes; ``cut_box`` shrinks the box.
 
-    It first uses the plane of the objective. Then, for each comparison that must hold, it uses the
-    plane of the comparison's excess. If the minimizer of the first plane breaks the comparison, it
-    also uses a Lagrangian combination of both planes, whose factor is found by bisection.
+    The first plane bounds the objective. Then, for each comparison that must hold, a second plane
+    bounds the comparison's excess. If the minimizer of the first plane breaks the comparison, a
+    Lagrangian combination of both planes is also used; bisection finds its factor.
     """
     lo, hi, und = state[0], state[1], state[2]
     value_weights, log_weights, ends, weights, low, at, loss, other, spot = buffers
@@ -223,7 +223,7 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
 _pruning_bound = compiled_no_nrt(pruning_bound)
 #: Branching in a box is tried on at most this number of steps, those with the largest loss.
 _MAX_BRANCH_TESTS = sizes.DIG_TRIED
-#: Weight of the half with the higher bound in the score of a branch; the other half has 1.
+#: Weight of the half with the higher bound in the score of a branch; the other half has weight 1.
 _WORSE_HALF_WEIGHT = 0.17
 
 

@@ -28,8 +28,8 @@ def copy_into(place, values) -> None:
 
 # --- Compiled rules of the primitives over one box
 # :mod:`symbolic.primitives` has one version of the rules, for arrays of boxes and for this module.
-# Here a condition is an interval of numbers: the lower end is 1 if it is certain, the upper end 0
-# if impossible.
+# Here a condition is an interval of numbers: the lower end is 1 if the condition surely holds, the
+# upper end is 0 if it cannot hold.
 
 
 INF = math.inf
@@ -250,9 +250,9 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
 
     ``assumptions``: 1 if a comparison is assumed to hold, 2 if not to hold, 0 if unknown; for a
     minimum or maximum, the number (1, 2) of the argument that it is assumed to equal.
-    ``conditional`` marks enclosures that hold only under these assumptions; trends hold without
-    them. ``alias`` is the step that a step certainly copies. ``ranks`` lists the order relations
-    assumed so far: (smaller step, larger step, 1 if strict).
+    ``conditional`` marks enclosures that hold only under these assumptions; trends always hold.
+    ``alias`` is the step that a step certainly copies. ``ranks`` lists the order relations assumed
+    so far: (smaller step, larger step, 1 if strict).
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
     constant_along = tape.idle_axes

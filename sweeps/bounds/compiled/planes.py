@@ -61,7 +61,7 @@ def _clamp_magnitude(x, low, high):
 
 @compiled_no_nrt
 def linearize_log(weight, small, large, about):
-    """Return s, c with weight s x + c <= weight log(x): a chord or, for weight < 0, a tangent."""
+    """Return s, c such that weight*s*x + c <= weight*log(x): a chord; if weight < 0, a tangent."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
         slope = (highest - lowest) / (large - small)
@@ -72,7 +72,7 @@ def linearize_log(weight, small, large, about):
 
 @compiled_no_nrt
 def linearize_exp(weight, small, large, about):
-    """Return s, c with weight s y + c <= weight exp(y): a tangent or, for weight < 0, a chord."""
+    """Return s, c such that weight*s*y + c <= weight*exp(y): a tangent; if weight < 0, a chord."""
     if weight > 0:
         slope = _clamp_magnitude(about, small, large)
         return slope, weight * slope * (1.0 - math.log(slope))
@@ -130,10 +130,10 @@ def linearize_min(tl, th, weight, is_minimum, about):
 
 @compiled_no_nrt
 def _linearize_min_pair(tl, th, weight, about):
-    """Return p, q, r with p a + q b + r <= min(a, b), or >= if the weight is negative.
+    """Return p, q, r such that p*a + q*b + r <= min(a, b), or >= if the weight is negative.
 
-    It holds for tl <= a - b <= th. Both shares are computed directly: if |tl| and th differ
-    greatly, the smaller share would be rounded to 0 when computed as 1 minus the larger.
+    The inequality holds for tl <= a - b <= th. Both shares are computed directly: if |tl| and th
+    differ greatly, the smaller share would be rounded to 0 when computed as 1 minus the larger.
     """
     if th <= 0:
         return 1.0, 0.0, 0.0
@@ -147,7 +147,7 @@ def _linearize_min_pair(tl, th, weight, about):
 
 @compiled_no_nrt
 def linearize_product(al, ah, bl, bh, weight, x, y):
-    """Return p, q, r with p a + q b + r <= weight a b (McCormick), tight near (x, y)."""
+    """Return p, q, r such that p*a + q*b + r <= weight*a*b (McCormick), tight near (x, y)."""
     if weight > 0:
         one = al * y + bl * x - al * bl
         two = ah * y + bh * x - ah * bh
@@ -161,7 +161,7 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
-# --- A plane along each axis: its minimum over a range, and the values of the axis it excludes
+# --- A plane along each axis: its minimum over a range, and the values of the axis that it excludes
 
 
 INF = math.inf
@@ -297,7 +297,7 @@ def cut_range(table, axis, first, last, weights, row, most):
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 #: Upper bound of |log x| for SMALL <= x <= LARGE.
 _MAX_LOG = 700.0
-#: Error of a step divided by that of a plane (`_SLACK` of depth_first): about 180 ulp of its terms.
+#: Rounding error of a step divided by that of a plane (`_SLACK` of depth_first): about 180 ulp.
 _STEP_ERROR = 2e-4
 #: Minimum ratio of x to y for which log(x - y) is bounded by the logarithms of x and y.
 _NEAR_RATIO = 1.0001

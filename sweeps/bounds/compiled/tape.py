@@ -50,15 +50,15 @@ class Tape(NamedTuple):
     logs: Any
     #: Mask of the steps that `planes` bounds by their values, never by their logarithms.
     value_steps: Any
-    #: The step that equals the objective where that is finite, and the step of the root.
+    #: The step that equals the objective where the objective is finite, and the step of the root.
     objective_steps: Any
     #: Comparisons that must hold.
     required_tests: Any
     #: Steps on whose outcome the search can branch.
     branch_steps: Any
-    #: Choices (``where``), each with the indices in ``branch_steps`` of the steps that decide it.
+    #: Choices (``where``), each with the indices in ``branch_steps`` of its deciding steps.
     choices: Any
-    #: For each axis, the leaves that depend on this axis only (-1: no more).
+    #: For each axis, the leaves that depend on this axis only, padded with -1.
     axis_leaves: Any
 
 
