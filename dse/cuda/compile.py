@@ -322,7 +322,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """Return the source without its own definitions of ``macros``; line numbers stay the same."""
+    """Return the source without its definitions of the macros ``define``; lines stay in place."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"

@@ -86,7 +86,7 @@ class FormulaWriter:
         return operator.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
 
     def _write_expr(self, value: IntExpr) -> Piece:
-        added: list[tuple[bool, Piece]] = []  # terms with plus; the constant term comes last
+        added: list[tuple[bool, Piece]] = []  # positive terms; the constant term comes last
         minus: list[Piece] = []
         for product, times in value.terms.items():
             factors = sorted(self._as_operand(self._write_atom(one)) for one in product)

@@ -195,7 +195,7 @@ _DATA_INPUTS = {
 
 
 def example_value(name: str) -> float:
-    """Return an example of a data input; a later one of a line is larger, as the end of a range."""
+    """Return an example value; each further value loaded on a line has a larger one."""
     kind, number = name.partition("_")[0], name.rpartition("_")[2]
     example = _DATA_INPUTS[kind][1] if kind in _DATA_INPUTS else 1
     is_later = kind == "loaded" and name.count("_") > 2 and number.isdigit()

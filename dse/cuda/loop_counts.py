@@ -1,9 +1,9 @@
 """Derive trip counts and how often each block of a kernel runs, from its guards and loops.
 
-A trip count is read off the guard that ends the loop, if this depends only on arguments and on
-indices of the thread. If it depends on data, the trip count is an input that the user gives by
-name. The fraction of threads that take a branch may be such an input, too. A warp runs a block if
-any of its threads does.
+A trip count is read off the guard that ends the loop, if the guard depends only on arguments and
+indices of the thread. If the guard depends on data, the trip count is an input that the user gives
+by name. The fraction of threads that take a branch may also be an input. A warp runs a block if any
+of its threads runs the block.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 rest = None if start is None else trip_count(other, loop)
                 if start is not None and rest is not None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
-            # a counter surely reaches a number only if nothing else ends the loop before
+            # a counter surely reaches a number only if nothing else ends the loop earlier
             if not any(each[0] == "not" for each in conjuncts(condition)):
                 first, second = trip_count(one, loop), trip_count(two, loop)
                 if first is not None and second is not None:
@@ -349,7 +349,7 @@ class KernelAnalysis:
         return len(self.data_inputs) + early
 
     def input_name(self, name: str) -> str:
-        """Return the name of a data input, given that name, or with ``chance`` as its prefix."""
+        """Return a data input's name; the prefix ``chance`` in ``name`` stands for skip or take."""
         word, _, place = name.partition("_")
         others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
         return next((each for each in others if each in self.data_inputs), name)
@@ -434,7 +434,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product summed over iterations; if ``staying`` is a factor, without the last."""
+        """Return a product summed over iterations; a factor ``staying`` excludes the last one."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -484,7 +484,7 @@ class KernelAnalysis:
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
-        """Return how often nested loops are left by an exit, given its runs in one iteration."""
+        """Return how often an exit leaves nested loops, given the exit's runs per iteration."""
         while head is not None and head != around:
             self._trip_count(head)
             self._runs_per_iteration(head)
@@ -593,7 +593,7 @@ class KernelAnalysis:
     def _is_wait(self, loop: Loop) -> bool:
         """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address.
 
-        A loop that elects threads one by one (ELECT) for a uniform operation runs once, too.
+        A loop that elects threads one by one (ELECT) for a uniform operation counts as polling.
         """
         body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
         if any(one.name in ("NANOSLEEP", "SYNCS", "ELECT") for one in body):
@@ -612,8 +612,8 @@ class KernelAnalysis:
     def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
         """True if a branch of the source depends on data that differ between threads.
 
-        The share of threads is then an input. Loops, and branches if ``given`` has loaded values,
-        have the loaded values as inputs instead: these decide all copies of an unrolled loop.
+        The share of threads is then an input. For loops (and for branches if ``given`` has loaded
+        values), loaded values are inputs instead: they decide all copies of an unrolled loop.
         """
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if line not in kinds.branches - kinds.loops:

@@ -143,7 +143,7 @@ def _max_per_bank(pieces: Lanes, banks: int) -> Any:
     return np.bincount(at[new], minlength=len(pieces) * banks).reshape(-1, banks).max(axis=-1)
 
 
-#: One pair per stride: the bytes by which a step moves the address, and the number of steps.
+#: For each stride: the number of bytes by which a step moves the address, and the number of steps.
 Strides = tuple[tuple[int, int], ...]
 #: Upper limit on sampled blocks, and on sampled requests of all their warps and iterations.
 _MAX_BLOCKS, _MAX_REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
@@ -246,7 +246,7 @@ def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> 
 
 
 def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, float]:
-    """Return how often each offset within ``unit`` bytes occurs among the moves of an address.
+    """Return the share of moved addresses at each offset within a unit of ``unit`` bytes.
 
     >>> alignment_shares(((4, 6), (32, 1000)), 0, 8)
     {0: 0.5, 4: 0.5}
@@ -282,8 +282,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: Runs of an instruction (as an expression, per warp, per thread), the expression of its lanes, and
-#: True if its guard is known.
+#: Number of runs of an instruction (as an expression, per warp, and per thread), the expression of
+#: its active lanes, and whether its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -293,10 +293,10 @@ Address = tuple[IntExpr, int]
 class MemoryAccess:
     """The requests of a memory instruction, on average over warps.
 
-    ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
-    data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
-    the bytes requested by its active lanes, which are ``copied_bytes``. ``lane_inputs`` and
-    ``address_inputs`` are the inputs on which its guard and its addresses depend.
+    ``runs`` is the block of the instruction and the number of its runs. ``sectors`` is None if the
+    address depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
+    ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. The guard depends on the
+    inputs ``lane_inputs``, the addresses depend on ``address_inputs``.
     """
 
     instruction: Instruction
@@ -526,7 +526,7 @@ class MemoryAccesses:
     def _request_cost(
         self, instruction: Instruction, address: Address | None, guard: IntExpr
     ) -> tuple[float | None, float, float, float]:
-        """Return the mean sectors, wavefronts, fewest possible sectors and lanes of one request."""
+        """Return means per request: sectors, wavefronts, minimum number of sectors, and lanes."""
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
@@ -560,7 +560,7 @@ class MemoryAccesses:
 
 
 def _matrix_share(instruction: Instruction) -> float:
-    """Return the share of lanes whose addresses an access uses: LDSM uses 8 per matrix."""
+    """Return the share of lanes whose addresses an access uses: LDSM uses 8 lanes per matrix."""
     if instruction.name not in ("LDSM", "STSM"):
         return 1.0
     return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
@@ -648,8 +648,8 @@ class ByteSet:
     def repeat(self, stride: int, count: int) -> ByteSet:
         """Return the union of the set with its copies, each ``stride`` bytes after the last.
 
-        If there are too many copies, only the first are computed: once copies are farther from the
-        first than the length of the set, each adds the same number of bytes.
+        If there are too many copies, only the first copies are computed: once copies are farther
+        from the first than the length of the set, each copy adds the same number of bytes.
         """
         if stride == 0 or count <= 1:
             return self
@@ -702,7 +702,7 @@ def union_ranges(ranges: ByteRanges) -> ByteRanges:
     return np.stack([ranges[first, 0], reach[last]], axis=1)
 
 
-#: Two numbers of bytes: independent of the size of the block or launch, and growing with it.
+#: Bytes that do not depend on the size of the block or launch, and bytes that grow with this size.
 FixedAndGrowing = npt.NDArray[np.float64]
 
 

@@ -75,7 +75,7 @@ def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     return result
 
 
-#: A shift to the right by this or more leaves the sign, which sizes do not have.
+#: A right shift by at least this number of bits leaves only the sign, which is 0 for sizes.
 _SIGNED_SHIFT = 31
 
 
@@ -102,7 +102,7 @@ class Operation:
         return self.values.predicate_condition(text, self.block, self.place)
 
     def register_distance(self, register: str) -> int:
-        """Return how many registers after the first register of the result a register is."""
+        """Return the distance of a register from the first register of the result."""
         first = _NUMBER.search(self.operands[0])
         number = _NUMBER.search(register)
         return int(number[0]) - int(first[0]) if first and number else 1
@@ -277,7 +277,7 @@ def _least_or_most(op: Operation) -> IntExpr:
     signed = atom_expr("least" if when == TRUE else "most", first, second)
     if not unsigned:
         return signed
-    # a negative value is larger than all others
+    # compared as unsigned numbers, a negative value is larger than all sizes
     first_negative, second_negative = (second, first) if when == TRUE else (first, second)
     is_first_size, is_second_size = comparison(">=", first), comparison(">=", second)
     choose = op.values.choose
@@ -336,7 +336,7 @@ def _compare(op: Operation) -> Condition:
 
 
 def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Condition) -> Condition:
-    """Return a comparison in which a negative value counts as larger than all others.
+    """Return an unsigned comparison, in which a negative value is larger than all sizes.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
@@ -417,7 +417,7 @@ EVALUATORS: dict[str, Evaluator] = {
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Upper limit on the merging paths that are distinguished; and the value for a path that ends.
+#: Upper limit on the number of merging paths that are distinguished; value of a path that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 
 
@@ -579,7 +579,7 @@ class RegisterValues:
         return self._unknown_merge(register, block) if result is None else result
 
     def is_low_half(self, op: Operation) -> bool:
-        """True if a comparison of low halves yields a result that one of high halves reads."""
+        """True if ``op`` compares low halves, and a comparison of high halves reads its result."""
         result = op.operands[0]
         for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
@@ -637,7 +637,7 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the value of a register of a result other than the first."""
+        """Return the value of a result register that is not the first of the result."""
         if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
             word = self.constants.next_word(op.operands[-1], op.register_distance(register))
             return op.unknown(text) if word is None else word

@@ -33,7 +33,7 @@ _FOR_DEVICE = re.compile(
 )
 
 
-#: Directives, and the braces of namespaces and linkage blocks.
+#: Directives, and the braces of namespaces and ``extern "C"`` blocks.
 FRAME = re.compile(r"\s*(#|\}|;|$|(inline\s+)?namespace\b[\w\s:]*\{$|extern\s*\"[^\"]*\"\s*\{$)")
 
 

@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
-_TEXTS = ("assumed",)  # texts in the counts of a variant, besides numbers and labels
+_TEXTS = ("assumed",)  # counts that are texts but no labels
 _COUNTS_VERSION = "8"  # increased if counts or messages change: older cache entries are then unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
@@ -184,7 +184,7 @@ def _versions() -> tuple[str, ...]:
 def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the counts of variants, which are compiled one by one and disassembled together.
 
-    Garbage collection is off meanwhile: it takes a fifth of the time and frees next to nothing.
+    Garbage collection is off during the count, because it takes 20 % of the time and frees little.
     """
     was_enabled = gc.isenabled()
     gc.disable()
