@@ -40,9 +40,9 @@ Floats = NDArray[np.float64]
 #: The values of each input that moves.
 Inputs: TypeAlias = Mapping[str, Floats]
 
-#: Terms whose relative difference is below this count as equal.
+#: Terms whose relative difference is below this tolerance count as equal.
 TIE_TOLERANCE = 1e-12
-#: A further term binds only if it passes the binding terms by more than this share.
+#: Another term binds only if it passes the binding terms by more than this relative difference.
 ROUNDING = 2.0**-50
 
 

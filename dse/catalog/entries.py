@@ -436,8 +436,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    The ends of intervals are not taken: a machine without measurements has the wider defaults. If
-    power limits the relative, the attained shares of rates scale with power / rate.
+    Ends of intervals are not taken, because their defaults are wider. If power limits the speed of
+    the relative, attained shares are scaled by this machine's power / rate over the relative's.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:

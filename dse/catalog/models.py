@@ -66,8 +66,8 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-#: In a table of several quantities, the maximum number of models per row; and the maximum number of
-#: rows of a table that is displayed unfolded.
+#: A row of a table of quantities names at most _MODELS_SHOWN models. A table with more than
+#: _ROWS_UNFOLDED rows is displayed folded.
 _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 

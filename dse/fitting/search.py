@@ -161,10 +161,11 @@ def _finite_difference(
 # --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Number of starting points: per nonlinear quantity, at most, and if all quantities are linear.
+#: Number of starting points: per nonlinear quantity, its maximum, and if no quantity is nonlinear.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
-LINEAR_PASSES = 2  # how often the linear quantities are solved for
-#: Number of parts of each range from which the best point is used; number of best points of all.
+LINEAR_PASSES = 2  # number of times that the linear quantities are solved for
+#: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
+#: BEST_POINTS best points of all.
 RANGE_PARTS, BEST_POINTS = 8, 4
 TRIALS = 4  # number of points at which linearity is tested
 NEARBY_STEP = 1e-3  # relative step so small that it stays in one regime
@@ -311,8 +312,8 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
 
 #: Number of rough searches whose results are refined.
 REFINED = 2
-#: Number of rows of a rough search: at most, and at least. It is also limited so that rows times
-#: steps of the equations are at most MAX_ROUGH_STEPS: choosing among tiles takes many steps.
+#: Limits on the rows of a rough search. If above the minimum, rows × steps of the equations are at
+#: most MAX_ROUGH_STEPS, because equations that choose among tiles have many steps.
 MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
@@ -327,7 +328,7 @@ NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
 #: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
 #: distance was below the share BOUND_TOLERANCE of its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: Below these, a relative sum of squares, or a relative change of residuals, is only rounding.
+#: A relative sum of squares below EXACT, or change of residuals below ROUNDING, is only rounding.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 

@@ -251,7 +251,7 @@ class Validation(Report):
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """For each label of ``by``, the baselines that are better there, with the measures."""
+        """For each label of ``by``, the baselines better than the model, with the measures."""
         result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
