@@ -15,9 +15,9 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Number of nearest whole numbers that are tried one by one; numbers beyond are spaced by a ratio.
+#: Number of nearest whole numbers that are tried one by one; farther numbers have equal ratios.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is varied up to its value times 2**OCTAVES, and down to its value divided by that.
+#: A quantity is varied from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
 #: Goals for which a copy of the guide to the time is also returned.

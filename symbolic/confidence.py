@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Probability that the true value lies beyond one end of an interval. It is smaller for Student's
-#: interval, which misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
+#: Probability that the true value lies beyond one end of an interval. Student's interval gets a
+#: smaller one, as it misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
 #: One-sided upper limit of the expected count of an event that occurred in no draw.
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
 #: Minimum number of occurrences of an event for which their number is treated as normal.
 MIN_NORMAL_DRAWS = 32.0
-#: Relative differences below this are taken for rounding errors.
+#: Relative differences below this tolerance are taken for rounding errors.
 ROUNDING = 1e-12
 
 

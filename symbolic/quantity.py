@@ -68,8 +68,8 @@ POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 LEVERS = ("programmer", "designer")
-#: Directions in which advice may change a quantity. Up: a resource, of which more never costs time.
-#: Down: a latency or another cost. None: a size of the problem, or a condition of a measurement.
+#: Directions in which advice may change a quantity. "up": a resource; more of it never costs time.
+#: "down": a latency or other cost. "none": a size of the problem, or a condition of measurements.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -226,9 +226,9 @@ def row(
 #: SMs, because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
-#: Declare a resource of a machine, and a latency or another cost of a machine.
+#: ``resource`` declares a resource of a machine, ``cost`` a latency or another cost of a machine.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
-#: Declare a count of a workload (fewer never cost time), and a size of the problem.
+#: ``less`` declares a count of a workload (fewer never cost time), ``size`` a size of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")
 
 

@@ -49,16 +49,16 @@ class _Resolver:
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation that chooses between two labels of a switch.
+        """Return an equation that chooses between the last two labels of a switch.
 
-        If ``condition`` holds, the last label applies, else the label before it.
+        If ``condition`` holds, the last label applies, else the label before the last.
         """
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        given = {  # where these are not given, the other equation is used: any number will do
+        given = {  # a placeholder: where a quantity is not given, the other equation is used
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None

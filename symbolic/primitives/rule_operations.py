@@ -136,7 +136,7 @@ def is_true(end: Any) -> Any:
 
 
 def either_flag(first: Any, second: Any) -> Any:
-    """Return the union of two masks of boxes; False stands for a mask without boxes."""
+    """Return the union of two masks of boxes; False stands for a mask that is False everywhere."""
     if first is False:
         return second
     return first if second is False else np.logical_or(first, second)
@@ -148,12 +148,12 @@ def is_empty(undefined: Any, low: Any, high: Any) -> Any:
 
 
 def clear_where(flag: Any, test: Any) -> Any:
-    """Return the test, but False where the flag is True."""
+    """Return the mask ``test``, set to False in the boxes in which ``flag`` is True."""
     return test if flag is False else test & np.logical_not(flag)
 
 
 def flag_or_false(flag: Any) -> Any:
-    """Return the flag, or a single False if it is True in no box."""
+    """Return the mask ``flag``, or the number False if the mask is True in no box."""
     return flag if any_true(flag) else False
 
 
