@@ -57,8 +57,8 @@ def move_directions(graph: Graph, goal: str) -> dict[str, str]:
     """Return the direction in which advice may move each quantity on which a goal depends.
 
     Fewer resources may save power, but never time. So if the goal depends on no power and no
-    energy, the directions are those in the table of quantities, even where a paper predicts
-    otherwise.
+    energy, the directions are those in the table of quantities, even if a paper predicts that
+    fewer resources save time.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
     has_power = any(row.unit in _POWER_UNITS for row in behind.values())

@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return half the width of the interval of a mean, divided by the standard deviation."""
+    """Return half the width of the interval of a mean / the standard deviation of the values."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
@@ -45,7 +45,7 @@ def poisson_upper_width(count: Floats) -> Floats:
 def binomial_half_width(share: Any, draws: Any) -> Floats:
     """Return half the widths of intervals of probabilities (Clopper and Pearson 1934).
 
-    ``share`` is the share of independent draws in which the event occurred.
+    The number ``share`` is the share of independent draws in which the event occurred.
     """
     from scipy.special import betaincinv
 

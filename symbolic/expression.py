@@ -192,7 +192,7 @@ class _Parser:
     def _is_unit_ahead(self, steps: int) -> bool:
         """True if the token at distance ``steps``, which follows a number or its unit, is a unit.
 
-        Raise an error if its name is both a unit and a quantity, or neither.
+        Raise an error if the token names both a unit and a quantity, or neither.
         """
         token = self._peek(steps)
         name = token.text
@@ -459,7 +459,7 @@ class _Parser:
     def _formula_text(self, term: Term) -> str:
         """Return the text of a formula in which each statistic has its standard form."""
         inside = {
-            part.start: (part.end, about.formula_text)  # of nested statistics, the outermost
+            part.start: (part.end, about.formula_text)  # the outermost of nested statistics
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }

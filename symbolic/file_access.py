@@ -119,7 +119,7 @@ def base_folder(base: PathBase) -> Path | None:
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
     """Return the scope of names in a file that a study with the scope ``base`` names.
 
-    Its ``root`` is that of ``base`` if this is a scope, and otherwise ``folder``.
+    The ``root`` of the result is that of ``base`` if ``base`` is a scope, otherwise ``folder``.
     """
     if isinstance(base, FileScope):
         return replace(base, base=folder, user_files=frozenset())

@@ -59,7 +59,7 @@ from symbolic.primitives.spec import Primitive
 class Interval(NamedTuple):
     """The lower and upper bound of a number, and a mask of boxes in which it may be NaN.
 
-    The bounds are (inf, -inf) in a box in which the number is always NaN.
+    The bounds are (inf, -inf) in each box in which the number is always NaN.
     """
 
     lo: Any
@@ -192,8 +192,8 @@ def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
 
 
 # --- Directions of equations within a box
-# A :class:`Trend` states its directions for any values on the other axes. An axis in both sets does
-# not change the value. Steps such as floors and cases are allowed. Rounding
+# A :class:`Trend` states directions that hold for any values on the other axes. An axis in both
+# sets does not change the value. Steps such as floors and cases are allowed. Rounding
 # to nearest is monotone, so the directions hold exactly for the values that floats compute, except
 # that ``exp``, ``log`` and ``pow`` of the library are monotone only up to their last bits.
 

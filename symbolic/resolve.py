@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: Maximum number of equations that an error for a missing quantity names; it counts the others.
+#: An error for a missing quantity names at most this number of equations, and counts the others.
 _MAX_NAMED = 4
 
 
@@ -227,8 +227,8 @@ def resolve(
     """Join equations, given values and defaults into one definition for each quantity needed.
 
     ``values`` maps a quantity to None if it is a leaf of the grid, or to a formula of other
-    quantities; in a formula of itself, its own name means the model's definition. Switches without
-    a label in ``switches`` have their defaults. In the graph's ``switches`` the label ``auto`` is
+    quantities. Where the formula names the quantity itself, the model's definition is meant.
+    Switches without a label in ``switches`` have defaults. In the graph's ``switches`` ``auto`` is
     replaced by its meaning (see :class:`symbolic.quantity.Quantity`), unless the meaning differs
     along an axis; then an equation that depends on the switch chooses between the two variants.
     All quantities of the user's constraints ``where`` are required; a rule of the model applies

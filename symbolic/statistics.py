@@ -140,7 +140,7 @@ def check_direction(name: StatisticName) -> None:
 
 
 def with_argument(statistic: Statistic, argument: Node) -> Statistic:
-    """Return a statistic with a new argument that differs only in the statistics inside.
+    """Return a statistic with a new argument, in which only the inner statistics may differ.
 
     The text of the argument is changed accordingly.
     """

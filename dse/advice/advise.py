@@ -286,13 +286,13 @@ class _MovePath:
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Return the lines on which to search for the first place past a border or not allowed."""
+        """Return the lines to search for the first place that is past a border or not allowed."""
         changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None if it is useless."""
+        """Return the move to the first border or the end of the path; None for a useless move."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)

@@ -134,7 +134,7 @@ class Site:
         return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
     def change_condition(self, state_from_terms: bool) -> Node:
-        """Return the condition under which the state changes or a further term binds."""
+        """Return the condition under which the state changes or another term binds."""
         graph = self.grid.graph
         result: list[Any] = []
         if self.has_state and not state_from_terms:

@@ -265,9 +265,9 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
 def best_chances(times: Floats) -> Floats:
     """Return, for each variant, the probability that it is the fastest.
 
-    Variants of one kernel on one GPU share most of the model's error, which does not change their
-    order. The other part is assumed to be independent and lognormal, with the spread of variants in
-    measured tuning spaces. The probability is an integral over the time of the fastest.
+    Variants of one kernel on one GPU share most of the model's error, and the shared part does not
+    change their order. The other part is assumed to be independent and lognormal, with the spread
+    of variants in measured tuning spaces. The probability is an integral over the fastest time.
 
     >>> best_chances(np.array([1.0, 1.0, 3.0])).round(2).tolist()
     [0.5, 0.5, 0.0]

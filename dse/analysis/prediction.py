@@ -50,9 +50,9 @@ class Prediction:
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
     quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier model
-    was used. ``assumed`` are inputs of the machine that nobody published. While these vary,
-    ``draws`` has, for each variant, the ratios of time to predicted time (empty if nothing is
-    assumed).
+    was used. ``assumed`` are inputs of the machine that nobody published. For
+    each variant, ``draws`` has ratios of time to predicted time while the assumed inputs vary
+    (empty if nothing is assumed).
     """
 
     model: str

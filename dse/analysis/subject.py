@@ -141,7 +141,7 @@ class Subject:
         level: float,
         ranked: tuple[int, float],
     ) -> AnswerOfVariant:
-        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance."""
+        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance to win."""
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))

@@ -13,9 +13,9 @@ its ``source`` or ``assumed = "why"``::
     [unknown]                         # optional: values that nobody publishes, and why
     l2_latency = "not measured"
 
-An assumed number may have a ``spread``, the share by which it may be wrong to both sides: it is
-then a random input, and answers say so. Values that a shipped machine lacks are assumed to be those
-of its nearest relatives (``dse/data/relatives.toml``).
+An assumed number may have a ``spread``, the share by which it may be wrong to both sides: the
+number is then a random input, which answers mention. Values that a shipped machine lacks are
+assumed to be those of its nearest relatives (``dse/data/relatives.toml``).
 
 A file's own values take precedence over values of its base, and these over the limits of the
 compute capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may
@@ -540,7 +540,7 @@ def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
     matches = []
     for key, title in titles.items():
         starts = (form for form in _spellings(key, title) if form.startswith(plain))
-        # "h100" does not match "h1000": a prefix may not cut a number
+        # a prefix may not end within a number: "h100" does not match "h1000"
         if plain and any(not (plain[-1:] + form[len(plain) :][:1]).isdigit() for form in starts):
             matches.append(key)
     return matches

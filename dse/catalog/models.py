@@ -31,7 +31,7 @@ class _Models(DisplayMixin, Mapping[str, Model]):
             try:
                 model = load_model(name)
                 row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
-            except DseError as error:  # list the model with the reason
+            except DseError as error:  # list the model, with the reason why it cannot be loaded
                 row = {"summary": str(error), "outputs": []}
             data.append({"name": name, **row})
         return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})

@@ -175,7 +175,7 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
 
 
 #: Shared memory that the driver reserves in each block from compute capability 8.0 on [B]. In
-#: cubins from 9.0 on, the size of a kernel that has shared memory includes it.
+#: cubins from 9.0 on, the shared size of a kernel with shared memory includes these bytes.
 _RESERVED_SHARED, _SINCE_ARCH = 1024, 90
 
 

@@ -55,7 +55,7 @@ class FormulaWriter:
             raise
 
     def write_sum(self, terms: Sequence[str]) -> str:
-        """Return the sum of terms; if it is too long, as a sum of named parts."""
+        """Return the sum of terms, or a sum of named parts if the sum of terms is too long."""
         while len(terms) > _MAX_TERMS:
             groups = [terms[at : at + _MAX_TERMS] for at in range(0, len(terms), _MAX_TERMS)]
             terms = [f"1 * {self._name_part(' + '.join(group))}" for group in groups]

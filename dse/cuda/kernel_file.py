@@ -227,7 +227,7 @@ def read_bodies(
 ) -> list[list[Instruction]]:
     """Return the instructions of several kernels, which are disassembled together.
 
-    They include the slow paths of divisions and roots if ``given`` has the share of one of them.
+    The instructions include slow paths of divisions and roots if ``given`` has a share of these.
     """
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]

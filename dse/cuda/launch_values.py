@@ -265,7 +265,7 @@ class KernelLaunch:
         """Return the mean of a value over the iterations of each thread.
 
         In each iteration, the value is weighted by ``share`` and reduced over lanes by ``fold``. If
-        all loops together have more than ``budget`` iterations, these are sampled.
+        all loops together have more than ``budget`` iterations, the iterations are sampled.
         """
         heads = self._open_loops(value)
         if not heads:

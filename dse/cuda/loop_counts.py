@@ -279,15 +279,15 @@ class KnownLaunch:
 class KernelAnalysis:
     """A kernel's control flow and register values, and how often each block runs.
 
-    ``block_runs`` are the runs of each block in a thread, ``trip_counts`` are by loop head.
+    ``block_runs`` are the runs of each block in a thread, ``trip_counts`` those of each loop head.
     ``data_inputs`` (which depend on data) and ``assumptions`` (about branches) map names to the
     index of the deciding instruction.
 
-    The guard at the exit of a loop gives its trip count. With several exits, the trip count is the
-    iteration in which the first of them is taken.
+    The guard at the exit of a loop gives the trip count of the loop. With several exits, the trip
+    count is the iteration in which the first exit is taken.
 
-    Without ``launch`` the analysis is valid for every launch. With one, its sizes and arguments
-    decide branches and loops that are undecided without them.
+    Without ``launch`` the analysis is valid for every launch. Otherwise, the sizes and arguments of
+    the launch decide branches and loops that are undecided without them.
     """
 
     def __init__(
@@ -317,7 +317,7 @@ class KernelAnalysis:
         self.data_inputs: dict[str, int] = {}
         self.assumptions: dict[str, int] = {}
         self._entry_counts: dict[int, IntExpr] = {}
-        #: The exits of each loop; and, for loops with one exit, the condition to stay in the loop.
+        #: The exits of each loop, and the condition to stay in each loop that has one exit.
         self._exits: dict[int, list[int]] = {}
         self._stay_conditions: dict[int, Condition] = {}
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
@@ -344,7 +344,7 @@ class KernelAnalysis:
         return KernelAnalysis(self.function, self._body, *about, launch)
 
     def open_choices(self) -> int:
-        """Return the number of data inputs plus that of loops assumed not to be left early."""
+        """Return the number of data inputs plus the number of loops assumed not to end early."""
         early = sum(name.startswith("leaves") for name in self.assumptions)
         return len(self.data_inputs) + early
 
@@ -637,8 +637,8 @@ class KernelAnalysis:
     def _name_branch(self, block: BasicBlock) -> str:
         """Record the share of threads at a branch as a data input, and return its name.
 
-        ``take`` is the share of threads that run the code at the branch's target, if the others
-        skip it; else ``skip`` is the share that leaves out the code after the branch.
+        ``take`` is the share of threads that run the code at the target, if the other threads skip
+        that code; otherwise ``skip`` is the share of threads that skip the code after the branch.
         """
         at = block.terminator.index
         others = {f"chance{name[4:]}": place for name, place in self.data_inputs.items()}
@@ -649,7 +649,7 @@ class KernelAnalysis:
         return word + place
 
     def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
-        """Return the blocks that run only if a branch takes one of its two ways."""
+        """Return the blocks that run only if a branch continues at ``successor``."""
         graph = self.graph
         loop = graph.loops.get(successor)
         entries = [

@@ -8,7 +8,7 @@ wavefront if lanes next to each other, or two apart, load the same in pairs (NVI
 sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
 
 From one iteration or block to the next, the addresses of all lanes mostly move by the same
-constant. It matters only for their offset in a sector, whose distribution is computed exactly. If
+constant. Then only their offsets in a sector matter, whose distribution is computed exactly. If
 the pattern of the lanes changes between iterations or blocks, these are sampled.
 
 The footprint of a block is the set of bytes that its threads touch. If addresses are linear in
@@ -170,8 +170,8 @@ class WarpRequests:
 def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
     """Return the requests of an instruction.
 
-    If block indices occur in only one condition, that condition is dropped from the guard: all
-    blocks that satisfy it make the same requests.
+    If block indices occur in only one condition, that condition is dropped from the guard, because
+    all blocks that satisfy the condition make the same requests.
     """
     ((product, _),) = guard.terms.items()
     others = (*address.atoms(), *_trip_count_atoms(launch, address, guard))
@@ -331,8 +331,8 @@ class MemoryAccesses:
     cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in
     caches.
 
-    Bytes at addresses that cannot be followed are assumed to be touched by no other access. They
-    are limited by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
+    Bytes at unknown addresses are assumed to be touched by no other access. Their number is limited
+    by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
     """
 
     def __init__(
@@ -442,7 +442,7 @@ class MemoryAccesses:
         return total
 
     def frequency(self, block: int, place: int) -> Frequency:
-        """Return how often an instruction runs; unknown conditions of its guard count as true."""
+        """Return the runs of an instruction; unknown conditions of the guard count as true."""
         has_guard = bool(self.analysis.graph.blocks[block].body[place].guard)
         when = self.analysis.values.solved_guard(block, place) if has_guard else TRUE
         if (block, when) not in self._frequencies:
@@ -465,7 +465,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return the bytes that a block and (if known) the grid touch, and formulas for them."""
+        """Return the bytes that a block and (if known) the grid touch, and their formulas."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
@@ -718,7 +718,7 @@ class Footprints:
         self._grows_with_threads: set[AccessKey] = set()
 
     def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """Add an access by ``threads`` threads of a block; True if its address can be followed."""
+        """Add an access by ``threads`` threads of a block; return True if its address is known."""
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
             moving, lambda: self._access_pattern(moving, width), "pattern", width

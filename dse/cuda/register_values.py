@@ -1,7 +1,7 @@
 """Derive the values of registers at an instruction from the instructions that wrote them.
 
-A register that a loop changes is an ``entry`` atom at the loop's head, which is solved: if it grows
-by the same amount in each iteration, it is that amount times the iteration, counted from 0. After
+A register that a loop changes is an ``entry`` atom at the loop's head. If the register grows by the
+same amount in each iteration, the atom is solved: amount × iteration, counted from 0. After
 the loop, the last iteration is inserted. Values that cannot be derived are ``unknown`` atoms,
 values from memory are ``loaded`` ones. Values are assumed to be whole and not negative where the
 hardware's unsigned and signed forms differ, and low halves of pairs stand for the pair.
@@ -287,7 +287,7 @@ def _least_or_most(op: Operation) -> IntExpr:
 
 
 def _vote(op: Operation) -> IntExpr:
-    """Return an unknown value for VOTE, always the same one for the mask of active lanes."""
+    """Return an unknown value for VOTE; the mask of active lanes is always the same value."""
     if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
         return _unknown_value("lanes", 0, 0)
     return op.unknown(op.opcode)

@@ -49,7 +49,7 @@ Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
 _TEXTS = ("assumed",)  # counts that are texts but no labels
-_COUNTS_VERSION = "8"  # increased if counts or messages change: older cache entries are then unused
+_COUNTS_VERSION = "8"  # increased if counts or messages change, to discard older cache entries
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -301,9 +301,9 @@ def compare_profile(
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, with the measured values.
 
-    Each row gives the values of the macros that the profile has, and of sizes that ``settings``
-    lacks. The Dataset has each count of the profile as ``NAME`` (counted) and ``NAME_measured``
-    along ``configuration``; ``status`` is the reason why a launch is not counted.
+    Each row of the profile gives the values of macros, and of sizes that ``settings`` lacks. The
+    Dataset has each count of the profile as ``NAME`` (counted) and ``NAME_measured`` along
+    ``configuration``; ``status`` is the reason why a launch is not counted.
     """
     import xarray as xr
 

@@ -243,8 +243,8 @@ def _halton(count: int, dimensions: int) -> Floats:
 def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
     """Solve, at each point, for the values (mask ``linear``) in which predictions are linear.
 
-    A new point is used only if its sum of squares is smaller. It is not if predictions are linear
-    only within one regime.
+    A new point is used only if it reduces the sum of squares: if predictions are linear only within
+    one regime, the new point may be worse.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
@@ -293,7 +293,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
-    """Return a mask of the values in which predictions are linear if the others are fixed."""
+    """Return a mask of the values in which predictions are linear while other values are fixed."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -317,7 +317,7 @@ REFINED = 2
 MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Minimum size of a value, relative to its change that would change predictions by their own norm.
+#: Minimum size of a value, as a share of the change that would change predictions by their norm.
 NEAR_ZERO = 1e-3
 #: Directions with a relative singular value below this change no prediction.
 FLAT_TOLERANCE = 1e-7
@@ -482,7 +482,7 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
 def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
     """Return, to second order, the cost of changing each value by 1 if all others adapt.
 
-    It is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
+    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
     """
     slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -499,8 +499,8 @@ def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
 def step_sizes(problem: FitProblem, point: Floats) -> Floats:
     """Return the size of each value, to which the steps of derivatives are proportional.
 
-    It is the value's magnitude, but at least the share NEAR_ZERO of the change in the value that
-    would change predictions by their own norm.
+    The size is the magnitude of the value, but at least the share NEAR_ZERO of the change in the
+    value that would change predictions by as much as their norm.
     """
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)

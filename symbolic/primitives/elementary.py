@@ -61,7 +61,7 @@ def _c_library_function(name: str) -> Function:
     """Return a function of flat arrays with the values of the C library.
 
     NumPy calls the C library for a reversed array, which is ten times as fast as one Python call
-    for each value. That is not documented, so it is tested first.
+    for each value. NumPy does not document this behaviour, so it is tested first.
     """
     scalar, fast = _SCALAR[name], _call_reversed(getattr(np, name))
     slow = _call_each(scalar)

@@ -62,7 +62,7 @@ def _root_error(value: Any, a: Any) -> Any:
 def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
     """Return an operation that rounds towards minus or plus infinity (``towards``).
 
-    Its result is moved by one float if the true value may lie further in that direction. All four
+    The result is moved by one float if the true value may lie further in that direction. All four
     operations are exact if an argument is zero or infinite.
     """
 
@@ -172,7 +172,7 @@ def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
 def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
     """Return the two ends of a library function's values, widened except where ``point`` is True.
 
-    There, both ends are equal, and floats compute exactly this value.
+    Where ``point`` is True, both ends are equal, and floats compute exactly this value.
     """
     lo, hi = widen_by_ulps(low, high)
     return np.where(point, low, lo), np.where(point, high, hi)

@@ -32,7 +32,7 @@ def _share_of(name: str, of: str, default: float) -> Quantity:
 
 
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
-    """Return the ends of time over its prediction, for 90 % of the shapes that a fit left out."""
+    """Return the quantities of the 90 % range of time / predicted time of left-out shapes."""
     return (
         row(
             f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low
