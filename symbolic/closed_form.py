@@ -150,7 +150,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
 
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
-    """Return equations (of the graph, if given); see :meth:`symbolic.model.Model.latex`."""
+    """Return equations of a model or graph; see :meth:`symbolic.model.Model.latex`."""
     names = _latex_symbols(model)
     if graph is None or name is None:
         used = model.equations if graph is None else graph.equations

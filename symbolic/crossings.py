@@ -157,7 +157,7 @@ _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: A case is dropped if it holds on a range of smaller relative width: its terms count as equal.
+#: A case is dropped if the relative width of its range is below this: its terms count as equal.
 _TIE_TOLERANCE = 1e-11
 #: Digits to which a border is rounded; and relative distance from its bracket that this may cause.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
@@ -287,7 +287,7 @@ def _subdivide(
 def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
     """Return extra points inside the gaps, and the number of undecided gaps.
 
-    The points are dense near borders. They are two arrays: the index of the line, and the value.
+    The points, dense near borders, are two arrays: the indices of their lines, and their values.
     """
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:

@@ -221,7 +221,7 @@ _MIN_IMPROVEMENT = 1e-9
 ROUNDS, PARTS = 8, 64
 #: On an open path, a gain that grows by this factor over the last _LAST_STEPS steps is unlimited.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
-#: A border within this relative distance of the start is at the start.
+#: A border within this relative distance of the start counts as lying at the start.
 _SAME_TOLERANCE = 1e-11
 #: A border is a jump if its width relative to the start is below this: no search step is smaller.
 _JUMP_WIDTH = 2.0**-65

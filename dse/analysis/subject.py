@@ -37,7 +37,7 @@ _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
-#: Below this time [s], the start of a launch is more than a tenth; the note if that is not known.
+#: Below this time [s], over a tenth of a launch is its start. The note if the start is not known.
 _SHORT_TIME = 35e-6
 _NO_START_UP = (
     "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
@@ -78,11 +78,11 @@ class Subject:
     advised: int = MAX_ADVISED
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
-        """Return the variants on a machine, and the assumptions about all of them."""
+        """Return the variants on a machine, and the assumptions that hold for all variants."""
         raise NotImplementedError
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return the counted values and those of a profile."""
+        """Return the counted values and the values of a profile."""
         raise DseError(
             f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
             "is a workload, whose counts are given"
@@ -222,7 +222,7 @@ def _macro_value(value: Any) -> Any:
     return value
 
 
-#: Options of a launch; for a workload, only the first applies.
+#: Options of a launch; for a workload, only the first option is allowed.
 _LAUNCH_OPTIONS = (
     *("set", "define", "times", "grid", "entry", "options"),
     *("dynamic_shared", "array_bytes"),

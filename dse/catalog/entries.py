@@ -477,7 +477,7 @@ def _bandwidth_share(entry: Entry) -> dict[str, Value]:
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
     """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
-    If none of its relatives has the quantity, their relatives are searched next. The nearest
+    If no relative has the quantity, the relatives of the relatives are searched next. The nearest
     relative of a user's machine is its base.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}

@@ -453,7 +453,7 @@ _ASSUMPTIONS = {
 
 
 def _describe_assumption(name: str) -> str:
-    """Return an assumption in words, and the way to replace it by a value.
+    """Return an assumption in words, with the option that replaces the assumption by a value.
 
     >>> _describe_assumption("slow_line_9")
     'no thread takes the slow path for special values at line 9 (else --times slow_line_9=SHARE)'
@@ -543,7 +543,7 @@ def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield, per instruction, the distance to the last computed result that it reads; weight 1."""
+    """Yield, for each instruction, the distance to the latest result it reads, and weight 1."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):
         near = [written[name] for name in one.reads if name in written]

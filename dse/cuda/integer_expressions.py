@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and the terms of a product; larger ones are unknown.
+#: Upper limits on the atoms of an expression and the terms of a product; above them: unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 

@@ -236,7 +236,7 @@ def read_bodies(
 
 
 def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
-    """Return the source line of each instruction; none if no loop or branch needs a name."""
+    """Return the source line of each instruction; empty if no loop or branch needs a name."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name, code.source_name)

@@ -574,7 +574,7 @@ class KernelAnalysis:
         return "slow" if lengths[successor] == max(lengths.values()) else ""
 
     def _is_in_function(self, block: BasicBlock) -> bool:
-        """True if a branch belongs to a mathematical function that is called on its line."""
+        """True if a branch is inside a mathematical function called on the branch's source line."""
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if self._is_slow_path(block):
             return True

@@ -405,7 +405,7 @@ class MemoryAccesses:
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
     def _bulk_bytes(self, one: Instruction, block: int, place: int) -> float | None:
-        """Return the bytes of a bulk copy (16 times its last operand); None if they are unknown."""
+        """Return the number of bytes of a bulk copy (16 × its last operand); None if unknown."""
         if one.name != "UBLKCP":
             return None
         value = self.analysis.values.operand_value(one.operands[-1], block, place)

@@ -29,7 +29,7 @@ _INTEGER_FORMS = {
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
 _INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
-#: Operations on predicates, in the same form.
+#: The machine operations for operations on predicates.
 _PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
@@ -306,7 +306,7 @@ class PtxReader:
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand, which has several if it is a vector."""
+        """Return the values of an operand: several values if the operand is a vector."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]

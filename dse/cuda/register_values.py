@@ -53,8 +53,8 @@ _MAY_ALIAS = ("ST", "CALL")
 def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     """Return the stack words that each local load and store accesses, by instruction index.
 
-    Return nothing if some store could write to any word: its address is computed or generic, it is
-    in a called function, or it writes less than a word.
+    Return nothing if some store could write to any word: if its address is computed or generic, if
+    it is in a called function, or if it writes less than a word.
     """
     local = [one for one in body if one.kind in ("local_load", "local_store")]
     if not local or any(one.name in _MAY_ALIAS for one in body):

@@ -245,7 +245,7 @@ def _analyze(
     code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
 ) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs or given:  # names of data inputs need line numbers, slow to read
+    if analysis.data_inputs or given:  # reading lines is slow; only data inputs need them
         lines = branch_lines(code, body)
         return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis
@@ -279,7 +279,7 @@ def _check_work_stays(
             )
 
 
-#: Counts, and the quantities of a profile that they should equal.
+#: Counts, each with the quantity of a profile that the count should equal.
 PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("threads_per_block", "blocks", "registers_per_thread")},
     "shared_mem_per_block": "shared_mem_per_block",
@@ -377,7 +377,7 @@ def _short_name(name: str) -> str:
 
 
 def agreement_rows(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """Yield a row per count with medians, ratios, and how many launches agree."""
+    """Yield, for each count, a row with medians, ratios and the number of agreeing launches."""
     for name in PROFILE_QUANTITIES:
         if f"{name}_measured" not in ds:
             continue

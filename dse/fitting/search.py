@@ -161,7 +161,7 @@ def _finite_difference(
 # --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Number of starting points: per nonlinear quantity, its maximum, and if no quantity is nonlinear.
+#: Number of starting points: per nonlinear quantity, at most in total, and if there is none.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
 LINEAR_PASSES = 2  # number of times that the linear quantities are solved for
 #: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the

@@ -34,7 +34,7 @@ Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
-    """Return a formula times the median of measured / formula over the known rows."""
+    """Return the values of a formula times the median, over known rows, of measured / formula."""
     result = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
         ratio = measured / formula

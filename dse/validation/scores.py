@@ -56,7 +56,7 @@ class Score:
     missing: int = 0
 
     def worse_than(self, other: Score) -> tuple[str, ...]:
-        """Return the measures in which another score is better than this one."""
+        """Return the measures in which the score ``other`` is better than this score."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
         worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
         return tuple(name for name, is_worse in worse.items() if is_worse)

@@ -339,7 +339,7 @@ def placement_fit(active_sms, fitted_sms):
     """0 if the line of :func:`placement_power` was fitted with this number of active SMs, else 1.
 
     The thesis measured one, two, four and seven active SMs of the 8800GT and found a difference
-    between placements only for four: fewer make no hot spots, and seven heat the whole chip.
+    between placements only for four: fewer SMs make no hot spots, and seven heat the whole chip.
     """
     return where(equal(active_sms, fitted_sms), 0.0, 1.0)
 

@@ -41,7 +41,7 @@ def _split_float(a: Any) -> tuple[Any, Any]:
 
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
-    """Return a * b - value exactly; NaN if it is not known to fit into a float."""
+    """Return a * b - value exactly; NaN if the difference perhaps does not fit into a float."""
     (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
