@@ -82,9 +82,9 @@ class Quantity:
     inputs of table equations only). ``default`` is a number, a label, or the name of another
     quantity. ``axis_labels`` are the labels of a study's axis, in order, for use in conditions.
     ``flags`` are the values of a case or bound, each with its meaning. ``lever`` says who can
-    change the quantity, the ``programmer`` or the ``designer`` of the machine, and ``direction``
-    which way, one of ``DIRECTIONS``. If ``is_law``, its values are probability laws: a formula of
-    it has no single value, but it has statistics.
+    change the quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one
+    of ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has
+    no single value, but it has statistics.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately

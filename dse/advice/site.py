@@ -50,11 +50,11 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, with its guide.
 
-    ``pins`` are inputs whose value follows others until ``rebuild`` fixes them. ``guide.limits`` is
-    the minimum (maximum if ``largest``) of ``terms``, each of which has a label; ``binding`` are
-    the terms equal to it. ``flag`` is the state, from an equation if ``has_state``; if
-    ``state_from_terms``, the terms alone determine it. Counts of the workload hold only for the
-    present values of ``counted_for``.
+    ``pins`` are inputs whose value follows other inputs until ``rebuild`` fixes the value.
+    ``guide.limits`` is the minimum (maximum if ``largest``) of ``terms``, which have labels;
+    ``binding`` are the terms equal to ``guide.limits``. ``flag`` is the state: from an equation if
+    ``has_state``, from the terms alone if ``state_from_terms``. Counts of the workload hold only
+    for the present values of the quantities ``counted_for``.
     """
 
     grid: Grid

@@ -99,8 +99,8 @@ def learnt_interval(
 
     Its quantiles come from the first class that was measured enough: kernels with the same largest
     limit on this machine (at least ``MIN_KERNELS``); kernels with this limit on other machines;
-    kernels not limited by dram (if this one is not); all kernels of the model. Without measured
-    rows of the model, it is the widest interval of all models.
+    kernels not limited by dram (if the given kernel is not); all kernels of the model. Without
+    measured rows of the model, the interval is the widest interval of all models.
     """
     probabilities, _, classes = _file()
     limit, tail = limit_class(limits), (1 - level) / 2

@@ -77,7 +77,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         Average instructions of a warp by class and in total (``all``); memory requests, and sectors
         per request; ``flops`` of a thread; ``floating``: floating-point instructions including
         special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain. It is no quantity: hardware limits that of models.
+        length of its longest dependent chain. Models limit their ``ilp`` to that of hardware.
     origin : str
         File, kernel and architecture.
     assumed : mapping

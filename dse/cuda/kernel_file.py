@@ -259,11 +259,11 @@ def count_launch(
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.
 
-    Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source;
-    those of the grid also in ``block_x``, ``block_y``, ``block_z``. Without a grid, it is derived
-    from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may be formulas,
-    too. ``flops`` is the number of operations that the problem needs: another count is an error.
-    Kernels of a batch share the ``cache``.
+    Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source.
+    Formulas of the grid may also contain ``block_x``, ``block_y``, ``block_z``. Without a grid, the
+    grid is derived from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may
+    also be formulas. ``flops`` is the number of operations that the problem needs: another count is
+    an error. Kernels of a batch share the ``cache``.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:

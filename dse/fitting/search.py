@@ -375,8 +375,8 @@ def _refine(
     """Return the local minimum that a search from a point reaches, and its sum of squares.
 
     The search varies the logarithms of values, or values in units of their typical size.
-    ``moving`` is the mask of values to vary. ``own_units`` takes the sizes at the point as units,
-    for more digits; ``rough`` stops early.
+    ``moving`` is the mask of values to vary. With ``own_units``, the units are the sizes at the
+    point, for more digits; with ``rough``, the search stops early.
     """
     from scipy.optimize import least_squares
 

@@ -1,7 +1,7 @@
 """Exponentials, logarithms and powers that give the same bits for floats, arrays and loop nests.
 
 NumPy's vectorized functions may differ by an ulp from the C library, which Python floats and loop
-nests call; a point could then meet a condition in one backend and break it in another. The array
+nests call. A point could then meet a condition in one backend and break it in another. The array
 functions here give the values of the C library. The natural logarithm is a series, because the loop
 nests vectorize it (:func:`sweeps.nest.intrinsics.log`); floats and arrays execute the same steps in
 the same order.
