@@ -159,7 +159,7 @@ _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
 #: A case is dropped if the relative width of its range is below this: its terms count as equal.
 _TIE_TOLERANCE = 1e-11
-#: Digits to which a border is rounded; and relative distance from its bracket that this may cause.
+#: A border is rounded to _DIGITS digits, if it stays within this relative distance of its bracket.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 

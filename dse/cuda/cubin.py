@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
 #: Bytes of a section header, and of a symbol.
 _HEADER, _SYMBOL = 64, 24
-#: Number of bits of an address in a line table; higher bits hold the number of the section.
+#: Number of bits of an address in a line table; the bits above hold the number of the section.
 _ADDRESS = 40
 
 

@@ -50,9 +50,9 @@ from dse.cuda.launch_values import BLOCKS, KernelLaunch, sample_axis, sample_ind
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts
 from stochastic import sizes
 
-#: Bytes of a sector, the unit that caches and DRAM transfer; and bytes of a word of a memory bank.
+#: SECTOR: bytes of the unit that caches and DRAM transfer. WORD: bytes of a word of a bank.
 SECTOR, WORD = 32, 4
-#: Number of banks of shared memory; and number of sectors of a cache line, which are its quarters.
+#: BANKS: number of banks of shared memory. QUARTERS: number of sectors of a cache line.
 BANKS, QUARTERS = 32, 4
 
 Lanes = npt.NDArray[np.int64]
@@ -145,7 +145,7 @@ def _max_per_bank(pieces: Lanes, banks: int) -> Any:
 
 #: For each stride: the number of bytes by which a step moves the address, and the number of steps.
 Strides = tuple[tuple[int, int], ...]
-#: Upper limit on sampled blocks, and on sampled requests of all their warps and iterations.
+#: Upper limits on the sampled blocks, and on the sampled requests of all warps and iterations.
 _MAX_BLOCKS, _MAX_REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 

@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 #: The bits of the doubles 1.0 and sqrt(1/2), and the mask of the fraction bits.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
-#: The smallest normal float; and a factor that makes subnormal floats normal.
+#: The smallest normal float, and a factor that turns every subnormal float into a normal float.
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
