@@ -28,8 +28,8 @@ from symbolic.node import Node, constant, reference, substitute, walk
 from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
 from symbolic.quantity import Domain, Quantity
 
-#: Names of axes in statistics. ``draw``: random draws. ``run``: repeated runs. ``design``: all other
-#: axes, except those of enclosing statistics.
+#: Names of axes in statistics. ``draw``: random draws. ``run``: repeated runs. ``design``: all
+#: other axes, except those of enclosing statistics.
 DRAW, RUN, DESIGN = "draw", "run", "design"
 
 
