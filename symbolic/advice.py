@@ -15,9 +15,9 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Number of nearest whole numbers that are tried one by one; numbers beyond are spaced by a ratio.
+#: Number of nearest whole numbers that are tried one by one; farther numbers have equal ratios.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is varied up to its value times 2**OCTAVES, and down to its value divided by that.
+#: A quantity is varied from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
 #: Goals for which a copy of the guide to the time is also returned.
@@ -57,8 +57,8 @@ def move_directions(graph: Graph, goal: str) -> dict[str, str]:
     """Return the direction in which advice may move each quantity on which a goal depends.
 
     Fewer resources may save power, but never time. So if the goal depends on no power and no
-    energy, the directions are those in the table of quantities, even where a paper predicts
-    otherwise.
+    energy, the directions are those in the table of quantities, even if a paper predicts that
+    fewer resources save time.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
     has_power = any(row.unit in _POWER_UNITS for row in behind.values())

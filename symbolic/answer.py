@@ -25,8 +25,8 @@ _MIN_TEXT_WIDTH = 24
 _PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
-#: In units that take prefixes, numbers are shown as 0 if they are below _SMALLEST, or below
-#: _SMALLEST_SHARE of the largest number in their column.
+#: In units that take prefixes, a number is shown as 0 if it is below _SMALLEST, or below the share
+#: _SMALLEST_SHARE of the largest number in its column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
 #: Pattern of cells that a table aligns on the right: a number, possibly with a unit.
 _NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+( [A-Za-z]\S*)?)?|-)?")

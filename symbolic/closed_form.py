@@ -143,14 +143,14 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
         right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
     left = names[eq.name]
-    if r"\frac" in left:  # the symbol is itself a formula, which the equation would repeat
+    if r"\frac" in left:  # the symbol is a formula itself, so that both sides would be equal
         left = _mathrm(eq.name)
     note = "; ".join(_escape_latex(part) for part in (eq.source, eq.switch_text) if part)
     return f"{left} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")
 
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
-    """Return equations (of the graph, if given); see :meth:`symbolic.model.Model.latex`."""
+    """Return equations of a model or graph; see :meth:`symbolic.model.Model.latex`."""
     names = _latex_symbols(model)
     if graph is None or name is None:
         used = model.equations if graph is None else graph.equations

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Probability that the true value lies beyond one end of an interval. It is smaller for Student's
-#: interval, which misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
+#: Probability that the true value lies beyond one end of an interval. Student's interval gets a
+#: smaller one, as it misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
 #: One-sided upper limit of the expected count of an event that occurred in no draw.
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
 #: Minimum number of occurrences of an event for which their number is treated as normal.
 MIN_NORMAL_DRAWS = 32.0
-#: Relative differences below this are taken for rounding errors.
+#: Relative differences below this tolerance are taken for rounding errors.
 ROUNDING = 1e-12
 
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return half the width of the interval of a mean, divided by the standard deviation."""
+    """Return half the width of the interval of a mean / the standard deviation of the values."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
@@ -45,7 +45,7 @@ def poisson_upper_width(count: Floats) -> Floats:
 def binomial_half_width(share: Any, draws: Any) -> Floats:
     """Return half the widths of intervals of probabilities (Clopper and Pearson 1934).
 
-    ``share`` is the share of independent draws in which the event occurred.
+    The number ``share`` is the share of independent draws in which the event occurred.
     """
     from scipy.special import betaincinv
 

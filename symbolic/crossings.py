@@ -148,18 +148,18 @@ def _point_enclosure(array: Any) -> Interval | Decision:
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: Upper limits in a gap between two edges: on the halvings, and on the undecided pieces.
+#: Upper limits for one gap between two edges: on its halvings, and on its undecided pieces.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: If fewer than _FEW_PIECES pieces are undecided, each is cut into _FINE_PARTS parts at once, else
-#: into 2. A bracket is cut into at most _MAX_PARTS parts.
+#: A piece of a gap is cut into _FINE_PARTS parts if fewer than _FEW_PIECES pieces are undecided,
+#: otherwise into 2. A bracket of a border is cut into at most _MAX_PARTS parts.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
 #: Total number of parts into which one step cuts the brackets (each bracket into at least 2).
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: Cases with a relative width below this are dropped: models treat such close terms as equal.
+#: A case is dropped if the relative width of its range is below this: its terms count as equal.
 _TIE_TOLERANCE = 1e-11
-#: Digits to which a border is rounded; and relative distance from its bracket that this may cause.
+#: A border is rounded to _DIGITS digits, if it stays within this relative distance of its bracket.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 
@@ -167,9 +167,9 @@ class Crossings(NamedTuple):
     """The borders between cases, in order along each line.
 
     ``low`` and ``high`` are the last number before a border and the first number after it;
-    ``before`` and ``after`` are the cases there. ``undecided_gaps`` is the number of gaps between
-    edges that the enclosures could not decide: a case that begins and ends between two evaluated
-    points of such a gap may be missed.
+    ``before`` and ``after`` are the cases there. ``undecided_gaps`` is the number of gaps (between
+    neighbouring given values) in which enclosures could not exclude further borders. A case that
+    begins and ends between two evaluated points of such a gap is perhaps missed.
     """
 
     line: Indices
@@ -287,7 +287,7 @@ def _subdivide(
 def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
     """Return extra points inside the gaps, and the number of undecided gaps.
 
-    The points are dense near borders. They are two arrays: the index of the line, and the value.
+    The points, dense near borders, are two arrays: the indices of their lines, and their values.
     """
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:

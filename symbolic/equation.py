@@ -153,7 +153,7 @@ class Validity(metaclass=_FormerFields):
 class Equation:
     """One published formula. Calling it calls the function from which it was made.
 
-    Its fields are the parameters of :func:`equation`. If the function was built from a formula at
+    The fields are the parameters of :func:`equation`. If the function was built from a formula at
     run time, ``formula`` is a text that identifies that formula.
     """
 

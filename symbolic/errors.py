@@ -8,7 +8,7 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Maximum length of a name for which similar names are searched; of a list of names. [characters]
+#: Maximum lengths [characters]: of a name for which similar names are searched, and of a list.
 _LONG_NAME, _LONG_LIST = 100, 4000
 
 

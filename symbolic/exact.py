@@ -11,7 +11,7 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
-#: A factor in an equation that exceeds 1 by less than this is an allowance for rounding.
+#: A factor in an equation is an allowance for rounding if it exceeds 1 by less than this number.
 _ROUNDING = 1e-9
 
 
@@ -73,7 +73,7 @@ class _Pair(ExprCondPair):  # type: ignore[misc]
 class _NestedPiecewise(Piecewise):  # type: ignore[misc]
     """A ``Piecewise`` whose conditions may contain another ``Piecewise``.
 
-    SymPy's own class would expand the inner one into the outer one, branch by branch. For the
+    SymPy's class would expand the inner ``Piecewise`` into the outer one, branch by branch. For
     larger models that takes minutes, or fails because of branches that exclude one another.
     """
 

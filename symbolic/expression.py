@@ -459,7 +459,7 @@ class _Parser:
     def _formula_text(self, term: Term) -> str:
         """Return the text of a formula in which each statistic has its standard form."""
         inside = {
-            part.start: (part.end, about.formula_text)  # of nested statistics, the outermost
+            part.start: (part.end, about.formula_text)  # the outermost of nested statistics
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }

@@ -25,8 +25,8 @@ from typing import TypeAlias
 
 from symbolic.errors import DseError
 
-#: Maximum size in bytes of a study file, and of a machine, workload or fit that it names. TOML is
-#: parsed at 0.6 to 4 MB per second.
+#: Maximum size [bytes] of a study file, and of each machine, workload or fit file that the study
+#: names. TOML is parsed at 0.6 to 4 MB per second.
 TEXT_LIMIT = 1 << 20
 #: Maximum size in bytes, after decompression, of a table (draws, a law) that a study file names.
 TABLE_LIMIT = 16 << 20
@@ -119,7 +119,7 @@ def base_folder(base: PathBase) -> Path | None:
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
     """Return the scope of names in a file that a study with the scope ``base`` names.
 
-    Its ``root`` is that of ``base`` if this is a scope, and otherwise ``folder``.
+    The ``root`` of the result is that of ``base`` if ``base`` is a scope, otherwise ``folder``.
     """
     if isinstance(base, FileScope):
         return replace(base, base=folder, user_files=frozenset())

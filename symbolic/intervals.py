@@ -59,7 +59,7 @@ from symbolic.primitives.spec import Primitive
 class Interval(NamedTuple):
     """The lower and upper bound of a number, and a mask of boxes in which it may be NaN.
 
-    The bounds are (inf, -inf) in a box in which the number is always NaN.
+    The bounds are (inf, -inf) in each box in which the number is always NaN.
     """
 
     lo: Any

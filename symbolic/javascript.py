@@ -164,7 +164,7 @@ def _variants(
 ) -> dict[str, tuple[list[Node], list[int]]]:
     """Return, for each quantity and condition, its distinct definitions and each graph's index.
 
-    The index is that of the definition which the graph uses; 0 if the graph lacks the quantity.
+    An index names the definition that the graph uses; it is 0 if the graph lacks the quantity.
     """
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):

@@ -25,8 +25,8 @@ from symbolic.quantity import Domain, Quantity
 
 # --- Users' model files
 # A model file is Python code, and loading it runs it. A file is run only if the user names it: in
-# a study, as an argument, or by a folder of ``DSE_PATH``. The file of a model that a dataset names
-# is looked up among these by its hash (:func:`locate_models`), never at the path in the dataset.
+# a study, as an argument, or by a folder of ``DSE_PATH``. If a dataset names the file of a
+# model, it is looked up by its hash among these (:func:`locate_models`), never by its path.
 
 
 SHIPPED_FOLDER = Path(__file__).parent / "models"
@@ -334,7 +334,7 @@ _REPLACED = {"tiled_product": "gemm"}
 
 
 def model_hint(name: str, known: Iterable[str]) -> str:
-    """Return the hint at the model that an unknown name may mean."""
+    """Return a hint that names the model which an unknown name may mean."""
     if name in _REPLACED:
         return f" any more: {_REPLACED[name]} replaced it"
     return nearest_hint(name, known)

@@ -68,8 +68,8 @@ POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 LEVERS = ("programmer", "designer")
-#: Directions in which advice may change a quantity. Up: a resource, of which more never costs time.
-#: Down: a latency or another cost. None: a size of the problem, or a condition of a measurement.
+#: Directions in which advice may change a quantity. "up": a resource; more of it never costs time.
+#: "down": a latency or other cost. "none": a size of the problem, or a condition of measurements.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -82,9 +82,9 @@ class Quantity:
     inputs of table equations only). ``default`` is a number, a label, or the name of another
     quantity. ``axis_labels`` are the labels of a study's axis, in order, for use in conditions.
     ``flags`` are the values of a case or bound, each with its meaning. ``lever`` says who can
-    change the quantity, the ``programmer`` or the ``designer`` of the machine, and ``direction``
-    which way, one of ``DIRECTIONS``. If ``is_law``, its values are probability laws: a formula of
-    it has no single value, but it has statistics.
+    change the quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one
+    of ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has
+    no single value, but it has statistics.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately
@@ -226,9 +226,9 @@ def row(
 #: SMs, because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
-#: Declare a resource of a machine, and a latency or another cost of a machine.
+#: ``resource`` declares a resource of a machine, ``cost`` a latency or another cost of a machine.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
-#: Declare a count of a workload (fewer never cost time), and a size of the problem.
+#: ``less`` declares a count of a workload (fewer never cost time), ``size`` a size of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")
 
 

@@ -101,7 +101,7 @@ def _regime_outputs(
 
 
 def _plain_terms(graph: Graph, family: Family) -> list[str]:
-    """Return the terms of a family that are plain arithmetic (these are substituted)."""
+    """Return the terms of a family that are plain arithmetic, so that they can be substituted."""
     return [
         term
         for term in family.terms.values()
@@ -116,9 +116,9 @@ def _names_to_inline(
     terms: Iterable[str] = (),
     excluded: Iterable[str] = (),
 ) -> set[str]:
-    """Return the quantities to substitute: all if ``expand``, else those that need ``quantity``.
+    """Return the quantities to substitute: with ``expand``, all quantities.
 
-    If ``expand`` is False, ``terms`` are also substituted, and ``excluded`` are not.
+    Otherwise, return ``terms``, and the quantities outside ``excluded`` that need ``quantity``.
     """
     every = set(graph.definitions)
     if expand:

@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: Maximum number of equations that an error for a missing quantity names; it counts the others.
+#: An error for a missing quantity names at most this number of equations, and counts the others.
 _MAX_NAMED = 4
 
 
@@ -49,16 +49,16 @@ class _Resolver:
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation that chooses between two labels of a switch.
+        """Return an equation that chooses between the last two labels of a switch.
 
-        If ``condition`` holds, the last label applies, else the label before it.
+        If ``condition`` holds, the last label applies, else the label before the last.
         """
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        given = {  # where these are not given, the other equation is used: any number will do
+        given = {  # a placeholder: where a quantity is not given, the other equation is used
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
@@ -227,8 +227,8 @@ def resolve(
     """Join equations, given values and defaults into one definition for each quantity needed.
 
     ``values`` maps a quantity to None if it is a leaf of the grid, or to a formula of other
-    quantities; in a formula of itself, its own name means the model's definition. Switches without
-    a label in ``switches`` have their defaults. In the graph's ``switches`` the label ``auto`` is
+    quantities. Where the formula names the quantity itself, the model's definition is meant.
+    Switches without a label in ``switches`` have defaults. In the graph's ``switches`` ``auto`` is
     replaced by its meaning (see :class:`symbolic.quantity.Quantity`), unless the meaning differs
     along an axis; then an equation that depends on the switch chooses between the two variants.
     All quantities of the user's constraints ``where`` are required; a rule of the model applies

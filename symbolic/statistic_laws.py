@@ -154,7 +154,7 @@ def refuse_laws(graph: Graph) -> None:
             )
 
 
-#: Number of bootstrap samples; and half the width of an interval, in standard deviations of these.
+#: Number of bootstrap samples, and half width of an interval in their standard deviations.
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 

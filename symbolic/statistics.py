@@ -28,8 +28,8 @@ from symbolic.node import Node, constant, reference, substitute, walk
 from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
 from symbolic.quantity import Domain, Quantity
 
-#: Names of axes in statistics: random draws; repeated runs; and ``design``, which means all other
-#: axes except those of enclosing statistics.
+#: Names of axes in statistics. ``draw``: random draws. ``run``: repeated runs. ``design``: all
+#: other axes, except those of enclosing statistics.
 DRAW, RUN, DESIGN = "draw", "run", "design"
 
 
@@ -140,7 +140,7 @@ def check_direction(name: StatisticName) -> None:
 
 
 def with_argument(statistic: Statistic, argument: Node) -> Statistic:
-    """Return a statistic with a new argument that differs only in the statistics inside.
+    """Return a statistic with a new argument, in which only the inner statistics may differ.
 
     The text of the argument is changed accordingly.
     """
@@ -228,7 +228,7 @@ def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> floa
 
 #: Sums of at least _LONG terms are computed as _PARTS partial sums.
 _LONG, _PARTS = 32, 8
-#: A sum of weights that is below a level by at most this counts as equal to the level.
+#: A sum of weights counts as equal to a level if it is below the level by at most this tolerance.
 _WEIGHT_TOLERANCE = 1e-12
 
 
@@ -385,12 +385,12 @@ def _sort(values: Sequence[Node]) -> list[Node]:
 class StatisticRow:
     """A row of :data:`STATISTICS`.
 
-    If ``has_level``, the statistic takes a level between 0 and 1 after the formula; if
-    ``includes_ends``, the level may be 0 or 1. ``direction_names`` are the two statistics that
-    replace it: the first if its formula should be small, the second if large. ``undirected_text``
-    describes it in the error for an unknown direction. ``law`` computes it from a law; None if it
-    is not available for laws. ``formula`` returns it as a formula of a few values, which is used
-    for bounds over boxes; if None, its values are computed before the search for bounds.
+    If ``has_level``, the statistic takes a level between 0 and 1 after the formula; with
+    ``includes_ends`` also the levels 0 and 1. ``direction_names`` are two statistics that replace
+    the statistic: the first if a formula should be small, the second if it should be large.
+    ``undirected_text`` describes the statistic if the direction is unknown. ``law`` computes the
+    statistic of a law (None: impossible). ``formula`` writes the statistic as a formula of a few
+    values, for bounds over boxes; if None, the statistic is computed before the search.
     """
 
     meaning: str

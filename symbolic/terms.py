@@ -190,7 +190,7 @@ class Term:
 
     ``value`` is a number if the part is a literal, and otherwise a node. ``dimension`` is None for
     a number without a unit, which fits any dimension. If the part is a label, or a quantity that
-    takes labels, this is ``label``, and ``value`` has no meaning. If the part is a case or bound,
+    takes labels, ``label`` holds it, and ``value`` has no meaning. If the part is a case or bound,
     ``flag_quantity`` is its quantity: it can be compared with numbers and with labels.
     """
 
@@ -351,8 +351,8 @@ def _product_dimension(
 ) -> Dimension | None:
     """Return the dimension of a product (or quotient: ``sign`` -1); None if it may be any.
 
-    A factor without a unit does not change the dimension of the other, but the product of a count
-    and such a factor may have any dimension.
+    A factor without a unit does not change the dimension of the other factor. But the product of a
+    count and a factor without a unit may have any dimension.
     """
     if left is None or right is None:
         known = (left or _PLAIN) * (right or _PLAIN) ** sign

@@ -158,7 +158,7 @@ def build_advice(
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
-    """Return the guide to a goal; without a goal, all, those to outputs of the study first."""
+    """Return the guide to the goal; if no goal is given, all guides, the study's outputs first."""
     known = guides(model)
     if not known:
         raise DseError(
@@ -211,17 +211,17 @@ def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, d
 # --- one input moved in one direction
 #: Name of the leaf that stands for the common factor of several inputs.
 PLACE = "place of the move"
-#: A gain that differs from 1 by at most this counts as no gain.
+#: A gain whose difference from 1 is at most this tolerance counts as no gain.
 _NO_GAIN = 1e-12
 #: Relative distance beyond a border at which the state after the border is evaluated.
 _BEYOND_STEP = 1e-9
 #: A place before the end of a path is reported if it is better by more than this share.
 _MIN_IMPROVEMENT = 1e-9
-#: Number of refinements near such a place, and number of parts into which each divides its range.
+#: The best place on a path is refined ROUNDS times; each time, its range is cut into PARTS parts.
 ROUNDS, PARTS = 8, 64
-#: A gain has no limit if it grows by this factor over this number of last steps of an endless path.
+#: On an open path, a gain that grows by this factor over the last _LAST_STEPS steps is unlimited.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
-#: A border within this relative distance of the start is at the start.
+#: A border within this relative distance of the start counts as lying at the start.
 _SAME_TOLERANCE = 1e-11
 #: A border with ends closer than this (relative to the start) is a jump. No step is smaller.
 _JUMP_WIDTH = 2.0**-65
@@ -286,13 +286,13 @@ class _MovePath:
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Return the lines on which to search for the first place past a border or not allowed."""
+        """Return the lines to search for the first place that is past a border or not allowed."""
         changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None if it is useless."""
+        """Return the move to the first border or the end of the path; None for a useless move."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -315,8 +315,8 @@ class _MovePath:
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.
 
-        The path ends at the end of a closed domain, or else where the goal no longer changes; if
-        that is nowhere, ``until`` is NaN.
+        The path ends where the goal stops changing, or at the end of a closed domain. If there is
+        neither, ``until`` is NaN.
         """
         domain, goal = self.domain, self.site.guide.goal
         ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
@@ -326,7 +326,7 @@ class _MovePath:
             return self._make_move(best, limit=f"where {goal} is best")
         gains = self.gains(xs)
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
-        with np.errstate(invalid="ignore"):  # an infinite gain less itself
+        with np.errstate(invalid="ignore"):  # inf - inf
             moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
         closed = closed and math.isfinite(end)
@@ -341,7 +341,7 @@ class _MovePath:
         return self._make_move(math.nan, gain=gain)
 
     def _is_near(self, place: float, index: int, size: int) -> bool:
-        """True if a place lies in the first half of an endless path, counted in octaves."""
+        """True if a place lies in the first half, in octaves, of a path without an end."""
         if not (self.start and place):
             return index < size // 2
         return abs(math.log2(place / self.start)) < OCTAVES / 2

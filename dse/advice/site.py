@@ -40,9 +40,9 @@ Floats = NDArray[np.float64]
 #: The values of each input that moves.
 Inputs: TypeAlias = Mapping[str, Floats]
 
-#: Terms whose relative difference is below this count as equal.
+#: Terms whose relative difference is below this tolerance count as equal.
 TIE_TOLERANCE = 1e-12
-#: A further term binds only if it passes the binding terms by more than this share.
+#: Another term binds only if it passes the binding terms by more than this relative difference.
 ROUNDING = 2.0**-50
 
 
@@ -50,11 +50,11 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, with its guide.
 
-    ``pins`` are inputs whose value follows others until ``rebuild`` fixes them. ``guide.limits`` is
-    the minimum (maximum if ``largest``) of ``terms``, each of which has a label; ``binding`` are
-    the terms equal to it. ``flag`` is the state, from an equation if ``has_state``; if
-    ``state_from_terms``, the terms alone determine it. Counts of the workload hold only for the
-    present values of ``counted_for``.
+    ``pins`` are inputs whose value follows other inputs until ``rebuild`` fixes the value.
+    ``guide.limits`` is the minimum (maximum if ``largest``) of ``terms``, which have labels;
+    ``binding`` are the terms equal to ``guide.limits``. ``flag`` is the state: from an equation if
+    ``has_state``, from the terms alone if ``state_from_terms``. Counts of the workload hold only
+    for the present values of the quantities ``counted_for``.
     """
 
     grid: Grid
@@ -134,7 +134,7 @@ class Site:
         return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
     def change_condition(self, state_from_terms: bool) -> Node:
-        """Return the condition under which the state changes or a further term binds."""
+        """Return the condition under which the state changes or another term binds."""
         graph = self.grid.graph
         result: list[Any] = []
         if self.has_state and not state_from_terms:

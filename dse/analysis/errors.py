@@ -22,10 +22,10 @@ Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
 #: A machine's own rows of a class are used if they come from at least this many kernels.
 MIN_KERNELS = 5
-OTHERS = "others"  # joins classes other than dram that have too few machines
+OTHERS = "others"  # class of all limits except dram; used if one limit has too few machines
 #: Class of a kernel, by the limit with the largest share of its time; other limits: ``compute``.
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
-#: Number of points at which the law of the fastest time is integrated; and its range, in spreads.
+#: The law of the fastest time is integrated at _POINTS points, up to _REACH standard deviations.
 _POINTS, _REACH = 2001, 8.0
 
 
@@ -99,8 +99,8 @@ def learnt_interval(
 
     Its quantiles come from the first class that was measured enough: kernels with the same largest
     limit on this machine (at least ``MIN_KERNELS``); kernels with this limit on other machines;
-    kernels not limited by dram (if this one is not); all kernels of the model. Without measured
-    rows of the model, it is the widest interval of all models.
+    kernels not limited by dram (if the given kernel is not); all kernels of the model. Without
+    measured rows of the model, the interval is the widest interval of all models.
     """
     probabilities, _, classes = _file()
     limit, tail = limit_class(limits), (1 - level) / 2
@@ -141,9 +141,9 @@ def learnt_interval(
 def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, float]:
     """Return the ends of an interval, widened to cover unknown inputs.
 
-    ``ratios`` are draws of time over predicted time while these inputs vary. They are independent
-    of the model's error. So the distances of both from the middle (in logarithms) are joined as the
-    root of the sum of squares.
+    ``ratios`` are draws of time / predicted time while the unknown inputs vary. They do not depend
+    on the model's error. So the result's distance from the middle (in logarithms) is the root of
+    the sum of squares of two distances: that of the interval's end, and |log| of a quantile.
     """
     if not ratios.size:
         return interval.low, interval.high
@@ -162,8 +162,8 @@ PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97
 #: fewer, a wider class is used.
 MIN_MACHINES = 2
 MIN_ROWS = 30  # a machine with fewer rows in a class has no quantiles of its own
-FEW_ROWS = 10  # a machine with fewer rows in a class is left out of it
-#: Student's factor is that of at least this many observations; for two it is 100, which is useless.
+FEW_ROWS = 10  # a machine with fewer rows in a class is left out of the class
+#: With fewer observations, Student's factor for this number is used: that for two (100) is useless.
 LEAST_FACTOR = 3
 
 
@@ -265,9 +265,9 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
 def best_chances(times: Floats) -> Floats:
     """Return, for each variant, the probability that it is the fastest.
 
-    Variants of one kernel on one GPU share most of the model's error, which does not change their
-    order. The other part is assumed to be independent and lognormal, with the spread of variants in
-    measured tuning spaces. The probability is an integral over the time of the fastest.
+    Variants of one kernel on one GPU share most of the model's error, and the shared part does not
+    change their order. The other part is assumed to be independent and lognormal, with the spread
+    of variants in measured tuning spaces. The probability is an integral over the fastest time.
 
     >>> best_chances(np.array([1.0, 1.0, 3.0])).round(2).tolist()
     [0.5, 0.5, 0.0]

@@ -27,10 +27,10 @@ MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits other than the units of the model; each with the quantity that is its part of the time.
+#: Limits that are no units of the model, each with the quantity that is the time of the limit.
 _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
-#: Number of draws of assumed inputs: maximum and minimum per variant, and aim for all together.
+#: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -50,9 +50,9 @@ class Prediction:
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
     quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier model
-    was used. ``assumed`` are inputs of the machine that nobody published. While these vary,
-    ``draws`` has, for each variant, the ratios of time to predicted time (empty if nothing is
-    assumed).
+    was used. ``assumed`` are inputs of the machine that nobody published. For
+    each variant, ``draws`` has ratios of time to predicted time while the assumed inputs vary
+    (empty if nothing is assumed).
     """
 
     model: str

@@ -37,7 +37,7 @@ _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
-#: Time below which the start of a launch is more than a tenth [s], and what is said without it.
+#: Below this time [s], over a tenth of a launch is its start. The note if the start is not known.
 _SHORT_TIME = 35e-6
 _NO_START_UP = (
     "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
@@ -78,11 +78,11 @@ class Subject:
     advised: int = MAX_ADVISED
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
-        """Return the variants on a machine, and the assumptions about all of them."""
+        """Return the variants on a machine, and the assumptions that hold for all variants."""
         raise NotImplementedError
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return the counted values and those of a profile."""
+        """Return the counted values and the values of a profile."""
         raise DseError(
             f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
             "is a workload, whose counts are given"
@@ -141,7 +141,7 @@ class Subject:
         level: float,
         ranked: tuple[int, float],
     ) -> AnswerOfVariant:
-        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance."""
+        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance to win."""
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
@@ -222,7 +222,7 @@ def _macro_value(value: Any) -> Any:
     return value
 
 
-#: Options of a launch; for a workload, only the first applies.
+#: Options of a launch; for a workload, only the first option is allowed.
 _LAUNCH_OPTIONS = (
     *("set", "define", "times", "grid", "entry", "options"),
     *("dynamic_shared", "array_bytes"),
@@ -323,7 +323,6 @@ class KernelSubject(Subject):
         return self._counted[arch], assumed
 
     def _launches(self) -> list[Variant]:
-        """Return the launches of all variants, without counts."""
         several = {n: v if isinstance(v, list) else [v] for n, v in self.launch.define.items()}
         defined, result = source_macros(self.text), []
         for point in _combinations({**several, **self.argument_axes, **self.quantity_axes}):
@@ -367,7 +366,6 @@ class KernelSubject(Subject):
         return _check_work(result)
 
     def _counts(self, arch: str, variants: Sequence[Variant]) -> list[dict[str, Any]]:
-        """Return the counts of variants with the same arguments."""
         from dse.cuda.tuning_space import BLOCK_AXIS, count_variants
 
         shapes = [(*each.block, 1, 1)[:3] for each in variants]
@@ -382,7 +380,7 @@ class KernelSubject(Subject):
             "block": (256,),
             "dynamic_shared": self.launch.dynamic_shared,
             "array_bytes": dict(self.launch.array_bytes),
-            # as text: a constant grid is right for a loop over the grid; _check_work checks all
+            # as text, so that a constant grid is allowed, as for grid loops; see _check_work
             "grid": tuple(map(str, self.launch.grid)),
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
@@ -440,9 +438,9 @@ class KernelSubject(Subject):
 
 
 def _check_work(variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants; those whose work differs from that of the first get an error as status.
+    """Return the variants, with an error as ``status`` of each whose work differs in its group.
 
-    Variants are compared with the first that has the same macros and arguments.
+    A group has equal macros and arguments; its first variant is the reference for the others.
     """
     result: list[Variant] = []
     first: dict[Any, Variant] = {}

@@ -13,9 +13,9 @@ its ``source`` or ``assumed = "why"``::
     [unknown]                         # optional: values that nobody publishes, and why
     l2_latency = "not measured"
 
-An assumed number may have a ``spread``, the share by which it may be wrong to both sides: it is
-then a random input, and answers say so. Values that a shipped machine lacks are assumed to be those
-of its nearest relatives (``dse/data/relatives.toml``).
+An assumed number may have a ``spread``, the share by which it may be wrong to both sides: the
+number is then a random input, which answers mention. Values that a shipped machine lacks are
+assumed to be those of its nearest relatives (``dse/data/relatives.toml``).
 
 A file's own values take precedence over values of its base, and these over the limits of the
 compute capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may
@@ -436,8 +436,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    The ends of intervals are not taken: a machine without measurements has the wider defaults. If
-    power limits the relative, the attained shares of rates scale with power / rate.
+    Ends of intervals are not taken, because their defaults are wider. If power limits the speed of
+    the relative, attained shares are scaled by this machine's power / rate over the relative's.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:
@@ -477,7 +477,7 @@ def _bandwidth_share(entry: Entry) -> dict[str, Value]:
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
     """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
-    If none of its relatives has the quantity, their relatives are searched next. The nearest
+    If no relative has the quantity, the relatives of the relatives are searched next. The nearest
     relative of a user's machine is its base.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
@@ -540,7 +540,7 @@ def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
     matches = []
     for key, title in titles.items():
         starts = (form for form in _spellings(key, title) if form.startswith(plain))
-        # "h100" does not match "h1000": a prefix may not cut a number
+        # a prefix may not end within a number: "h100" does not match "h1000"
         if plain and any(not (plain[-1:] + form[len(plain) :][:1]).isdigit() for form in starts):
             matches.append(key)
     return matches

@@ -234,7 +234,7 @@ def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> Non
 def read_entry_file(
     path: Path, stamp: tuple[int, int], kind: str, extra: tuple[Quantity, ...]
 ) -> EntryFile:
-    """Read and check a machine or workload file, again only if its time stamp changed."""
+    """Read and check a machine or workload file; cached until the time stamp ``stamp`` changes."""
     check_file(path, f"{kind} file", TEXT_LIMIT)
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -31,7 +31,7 @@ class _Models(DisplayMixin, Mapping[str, Model]):
             try:
                 model = load_model(name)
                 row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
-            except DseError as error:  # list the model with the reason
+            except DseError as error:  # list the model, with the reason why it cannot be loaded
                 row = {"summary": str(error), "outputs": []}
             data.append({"name": name, **row})
         return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
@@ -66,8 +66,8 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-#: In a table of several quantities, the maximum number of models per row; and the maximum number of
-#: rows of a table that is displayed unfolded.
+#: A row of a table of quantities names at most _MODELS_SHOWN models. A table with more than
+#: _ROWS_UNFOLDED rows is displayed folded.
 _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 

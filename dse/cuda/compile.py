@@ -101,8 +101,8 @@ def _cause(log: str, headers: Sequence[str]) -> str:
 
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (or: '.[kernels]')"
-#: Headers of host and runtime that are replaced by empty ones: NVRTC defines what is needed of
-#: them.
+#: Headers of host and runtime that are replaced by empty headers. NVRTC itself defines the parts
+#: that device code needs.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
     "cstring", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
@@ -116,10 +116,10 @@ _DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of <cmath>. This header is long, so it is included only if a source calls one of them.
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
-#: A source without any of these is compiled with -minimal: NVRTC is then faster, the code equal.
+#: A source without these words is compiled with -minimal: NVRTC is then faster, the code equal.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
-#: Numbers defined by the headers that are replaced by empty ones.
+#: Numbers that the headers in _EMPTY would define.
 _NUMBERS = {
     "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
     "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,
@@ -322,7 +322,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """Return the source without its own definitions of ``macros``; line numbers stay the same."""
+    """Return the source without its definitions of the macros ``define``; lines stay in place."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"

@@ -98,7 +98,7 @@ def is_postdominated(graph: ControlFlowGraph, block: int, postdominator: int) ->
 
 
 def _branch_targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
-    """Return the targets of each branch; the first is taken if the branch's guard holds."""
+    """Return the targets of each branch; the first target is taken if the guard holds."""
     targets: dict[int, list[int]] = {}
     barriers: dict[str, int] = {}
     for one in body:

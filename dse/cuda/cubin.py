@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
 #: Bytes of a section header, and of a symbol.
 _HEADER, _SYMBOL = 64, 24
-#: Number of bits of an address in a line table; higher bits hold the number of the section.
+#: Number of bits of an address in a line table; the bits above hold the number of the section.
 _ADDRESS = 40
 
 
@@ -215,9 +215,9 @@ def _words(data: bytes) -> tuple[int, ...]:
 def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
     """Return the source line of each instruction of a kernel, where the cubin has one.
 
-    Functions of headers are inlined where they are called. So code from another file than ``file``
-    gets the line of ``file`` that comes before it. If ``file`` has no lines, the lines of all files
-    are kept.
+    Functions of headers are inlined where they are called. So an instruction from another file gets
+    the line of the last earlier instruction from ``file``. If no line is from ``file``, each
+    instruction keeps its line.
     """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
@@ -374,10 +374,10 @@ def _replace(
     return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
 
-_MAX_WORDS = sizes.WORDS_CACHED  # cached instruction words of each architecture
+_MAX_WORDS = sizes.WORDS_CACHED  # upper limit on cached words per architecture
 
-#: The disassembler's record of a word, and the index at which the word was disassembled, to which
-#: the branch targets in the record refer.
+#: The disassembler's record of a word, and the index at which the word was disassembled. Branch
+#: targets in the record refer to this index.
 WordText = tuple[Mapping[str, str], int]
 _word_cache: dict[int, dict[bytes, WordText]] = {}
 

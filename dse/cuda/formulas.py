@@ -55,7 +55,7 @@ class FormulaWriter:
             raise
 
     def write_sum(self, terms: Sequence[str]) -> str:
-        """Return the sum of terms; if it is too long, as a sum of named parts."""
+        """Return the sum of terms, or a sum of named parts if the sum of terms is too long."""
         while len(terms) > _MAX_TERMS:
             groups = [terms[at : at + _MAX_TERMS] for at in range(0, len(terms), _MAX_TERMS)]
             terms = [f"1 * {self._name_part(' + '.join(group))}" for group in groups]
@@ -86,7 +86,7 @@ class FormulaWriter:
         return operator.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
 
     def _write_expr(self, value: IntExpr) -> Piece:
-        added: list[tuple[bool, Piece]] = []  # terms with plus; the constant term comes last
+        added: list[tuple[bool, Piece]] = []  # positive terms; the constant term comes last
         minus: list[Piece] = []
         for product, times in value.terms.items():
             factors = sorted(self._as_operand(self._write_atom(one)) for one in product)

@@ -77,7 +77,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         Average instructions of a warp by class and in total (``all``); memory requests, and sectors
         per request; ``flops`` of a thread; ``floating``: floating-point instructions including
         special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain. It is no quantity: hardware limits that of models.
+        length of its longest dependent chain. Models limit their ``ilp`` to that of hardware.
     origin : str
         File, kernel and architecture.
     assumed : mapping
@@ -177,8 +177,8 @@ class Tally:
     def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
-        self.run_names: dict[str, str] = {}  # names of formulas for the runs of blocks
-        #: The sizes of the block if it has several rows.
+        self.run_names: dict[str, str] = {}  # by formula of the runs of a block: its name
+        #: The sizes of the block that are above 1, as atoms; empty if the block has one row.
         self._block_sizes = {
             size_atom("ntid", axis)
             for axis, size in zip(AXES, launch.block, strict=True)
@@ -188,7 +188,7 @@ class Tally:
         self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
     def mean_block_runs(self, block: int) -> float:
-        """Return the average number of times that a warp runs a block."""
+        """Return the average number of runs of a block by a warp."""
         return self.launch.mean_per_warp(self.analysis.block_runs[block])
 
     def required_inputs(self, value: IntExpr, *, with_sizes: bool = True) -> frozenset[Atom]:
@@ -211,9 +211,9 @@ class Tally:
         return self._input_cache[key]
 
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
-        """Return a count as a number times a formula: number, formula's name or "", and inputs.
+        """Return a number, the name of a formula ("": none), and the inputs of the number.
 
-        The inputs are those of the number. The formula is the part that is equal for all threads.
+        The count is the number times the formula, which is the part equal for all threads.
         """
         common = [one for one in common_atoms(runs) if not _is_uniform(one)]
         rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
@@ -453,7 +453,7 @@ _ASSUMPTIONS = {
 
 
 def _describe_assumption(name: str) -> str:
-    """Return an assumption in words, and the way to replace it by a value.
+    """Return an assumption in words, with the option that replaces the assumption by a value.
 
     >>> _describe_assumption("slow_line_9")
     'no thread takes the slow path for special values at line 9 (else --times slow_line_9=SHARE)'
@@ -543,7 +543,7 @@ def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield, per instruction, the distance to the last computed result that it reads; weight 1."""
+    """Yield, for each instruction, the distance to the latest result it reads, and weight 1."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):
         near = [written[name] for name in one.reads if name in written]
@@ -556,7 +556,7 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of instructions of a block / the length of its longest dependent chain.
+    """Yield the ratio of a block's instructions to the length of its longest dependent chain.
 
     The second number is the weight: the length of the chain.
     """

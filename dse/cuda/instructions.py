@@ -56,7 +56,7 @@ _PREDICATE = re.compile(r"U?P[T0-9]")
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _NO_RESULT = {"global_store", "shared_store", "local_store", "global_copy", "control"}
 _NO_RESULT |= {"barrier", "wait"}
-#: Operations of these classes that nevertheless write a register or predicate.
+#: Operations that write a register or predicate although their class is in _NO_RESULT.
 _WITH_RESULT = ("SYNCS", "BMOV")
 
 
@@ -266,7 +266,7 @@ class ConstantBank:
         return f"{match[2]}{match[3]}", int(match[4] or "0x0", 16)
 
     def next_word(self, text: str, distance: int) -> IntExpr | None:
-        """Return the constant that is ``distance`` words after that which an operand reads."""
+        """Return the constant ``distance`` words after the word that an operand reads."""
         match = _CONSTANT.match(text)
         if match is None or match[2] or match[1] != "0x0":
             return None

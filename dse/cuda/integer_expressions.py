@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and the terms of a product; larger ones are unknown.
+#: Upper limits on the atoms of an expression and the terms of a product; above them: unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
@@ -145,7 +145,7 @@ class IntExpr:
         return self._atom_count
 
     def atoms(self) -> tuple[Atom, ...]:
-        """Return every atom in the expression, nested ones too, each once."""
+        """Return every atom in the expression, including nested atoms, each once."""
         if self._atoms is None:
             result: dict[Atom, None] = {}
             for product in self.terms:
@@ -558,7 +558,7 @@ def is_known(when: Condition) -> bool:
 
 
 def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
-    """Return the high half of a product; for a fixed-point factor, this is a quotient."""
+    """Return the high half of a product: a quotient if one factor is a fixed-point number."""
     value, factor = left, right.constant_value
     if left.constant_value is not None:
         value, factor = right, left.constant_value
@@ -592,7 +592,7 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
     """Return the bitwise "and" of a value and a mask.
 
-    An unknown result is an atom of its own for each ``place``.
+    An unknown result is a different atom for each ``place``.
     """
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
@@ -607,7 +607,7 @@ def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExp
         least = number & -number
         ones = number // least + 1 if least else 0
         if ones and ones & (ones - 1) == 0:  # contiguous bits
-            if number >= 2**24:  # up to the highest bit of sizes
+            if number >= 2**24:  # the mask reaches the highest bit that a size can have
                 return floordiv(value, constant(least)).scale(least)
             inside = floordiv(value, constant(least))
             return (inside - floordiv(inside, constant(ones)).scale(ones)).scale(least)

@@ -195,7 +195,7 @@ _DATA_INPUTS = {
 
 
 def example_value(name: str) -> float:
-    """Return an example of a data input; a later one of a line is larger, as the end of a range."""
+    """Return an example value; each further value loaded on a line has a larger one."""
     kind, number = name.partition("_")[0], name.rpartition("_")[2]
     example = _DATA_INPUTS[kind][1] if kind in _DATA_INPUTS else 1
     is_later = kind == "loaded" and name.count("_") > 2 and number.isdigit()
@@ -227,7 +227,7 @@ def read_bodies(
 ) -> list[list[Instruction]]:
     """Return the instructions of several kernels, which are disassembled together.
 
-    They include the slow paths of divisions and roots if ``given`` has the share of one of them.
+    The instructions include slow paths of divisions and roots if ``given`` has a share of these.
     """
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]
@@ -236,7 +236,7 @@ def read_bodies(
 
 
 def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
-    """Return the source line of each instruction; none if no loop or branch needs a name."""
+    """Return the source line of each instruction; empty if no loop or branch needs a name."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name, code.source_name)
@@ -259,11 +259,11 @@ def count_launch(
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.
 
-    Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source;
-    those of the grid also in ``block_x``, ``block_y``, ``block_z``. Without a grid, it is derived
-    from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may be formulas,
-    too. ``flops`` is the number of operations that the problem needs: another count is an error.
-    Kernels of a batch share the ``cache``.
+    Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source.
+    Formulas of the grid may also contain ``block_x``, ``block_y``, ``block_z``. Without a grid, the
+    grid is derived from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may
+    also be formulas. ``flops`` is the number of operations that the problem needs: another count is
+    an error. Kernels of a batch share the ``cache``.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:

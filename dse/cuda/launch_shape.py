@@ -62,9 +62,9 @@ def required_sizes(value: IntExpr) -> set[Atom]:
 
 
 def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, set[str]]:
-    """Return True if a value has global indices along an axis, and its other registers of it.
+    """Return if a value has global indices along an axis, and its other registers of the axis.
 
-    The registers include ``product`` if the block index or the number of blocks is multiplied.
+    Their names include ``product`` if the block index or the number of blocks is multiplied.
     """
     has_index, others = False, set[str]()
     if not any(one.kind == "special" and one.args[0].endswith(axis) for one in value.atoms()):

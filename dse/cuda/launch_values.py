@@ -52,7 +52,7 @@ def sample_axis(size: int, limit: int) -> tuple[Any, Any]:
     return indices, weights
 
 
-_MAX_ITERATIONS = sizes.PASSES_FOLLOWED  # iterations of a loop that is run step by step
+_MAX_ITERATIONS = sizes.PASSES_FOLLOWED  # upper limit for a loop run step by step
 _INTRICATE = "the kernel is too complex to count: import a profile (dse import) instead"
 
 
@@ -126,7 +126,7 @@ class LaunchSubstitution(Substitution):
         return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (operator, value)
 
 
-_MIN_ITERATIONS = sizes.PASSES_LOOKED  # sampled iterations of one loop
+_MIN_ITERATIONS = sizes.PASSES_LOOKED  # sampled in one loop
 _MAX_ITERATIONS_TOTAL = sizes.PASSES_EVERY  # sampled iterations of all nested loops together
 _MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # sampled iterations of each loop if there are many
 _MAX_NUMBERS = sizes.PASSES_NUMBERS  # upper limit on numbers that are computed
@@ -214,7 +214,7 @@ class KernelLaunch:
 
     # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
-        """Return how often a warp runs something on average, which it does if any thread does."""
+        """Return the mean, over warps, of the largest value among the threads of a warp."""
 
         def max_over_lanes(values: Any) -> Any:
             if values.shape[-1] == 1:
@@ -255,7 +255,7 @@ class KernelLaunch:
             raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
-        """Return the largest value of a count over threads, with loops around it at iteration 0."""
+        """Return the largest value of a count over threads, with enclosing loops at iteration 0."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
     # --- iterations of the loops that a value depends on
@@ -265,7 +265,7 @@ class KernelLaunch:
         """Return the mean of a value over the iterations of each thread.
 
         In each iteration, the value is weighted by ``share`` and reduced over lanes by ``fold``. If
-        all loops together have more than ``budget`` iterations, these are sampled.
+        all loops together have more than ``budget`` iterations, the iterations are sampled.
         """
         heads = self._open_loops(value)
         if not heads:

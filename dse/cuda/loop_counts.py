@@ -1,9 +1,9 @@
 """Derive trip counts and how often each block of a kernel runs, from its guards and loops.
 
-A trip count is read off the guard that ends the loop, if this depends only on arguments and on
-indices of the thread. If it depends on data, the trip count is an input that the user gives by
-name. The fraction of threads that take a branch may be such an input, too. A warp runs a block if
-any of its threads does.
+A trip count is read off the guard that ends the loop, if the guard depends only on arguments and
+indices of the thread. If the guard depends on data, the trip count is an input that the user gives
+by name. The fraction of threads that take a branch may also be an input. A warp runs a block if any
+of its threads runs the block.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 rest = None if start is None else trip_count(other, loop)
                 if start is not None and rest is not None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
-            # a counter surely reaches a number only if nothing else ends the loop before
+            # a counter surely reaches a number only if nothing else ends the loop earlier
             if not any(each[0] == "not" for each in conjuncts(condition)):
                 first, second = trip_count(one, loop), trip_count(two, loop)
                 if first is not None and second is not None:
@@ -279,15 +279,15 @@ class KnownLaunch:
 class KernelAnalysis:
     """A kernel's control flow and register values, and how often each block runs.
 
-    ``block_runs`` are the runs of each block in a thread, ``trip_counts`` are by loop head.
+    ``block_runs`` are the runs of each block in a thread, ``trip_counts`` those of each loop head.
     ``data_inputs`` (which depend on data) and ``assumptions`` (about branches) map names to the
     index of the deciding instruction.
 
-    The guard at the exit of a loop gives its trip count. With several exits, the trip count is the
-    iteration in which the first of them is taken.
+    The guard at the exit of a loop gives the trip count of the loop. With several exits, the trip
+    count is the iteration in which the first exit is taken.
 
-    Without ``launch`` the analysis is valid for every launch. With one, its sizes and arguments
-    decide branches and loops that are undecided without them.
+    Without ``launch`` the analysis is valid for every launch. Otherwise, the sizes and arguments of
+    the launch decide branches and loops that are undecided without them.
     """
 
     def __init__(
@@ -317,7 +317,7 @@ class KernelAnalysis:
         self.data_inputs: dict[str, int] = {}
         self.assumptions: dict[str, int] = {}
         self._entry_counts: dict[int, IntExpr] = {}
-        #: The exits of each loop; and, for loops with one exit, the condition to stay in the loop.
+        #: The exits of each loop, and the condition to stay in each loop that has one exit.
         self._exits: dict[int, list[int]] = {}
         self._stay_conditions: dict[int, Condition] = {}
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
@@ -344,12 +344,12 @@ class KernelAnalysis:
         return KernelAnalysis(self.function, self._body, *about, launch)
 
     def open_choices(self) -> int:
-        """Return the number of data inputs plus that of loops assumed not to be left early."""
+        """Return the number of data inputs plus the number of loops assumed not to end early."""
         early = sum(name.startswith("leaves") for name in self.assumptions)
         return len(self.data_inputs) + early
 
     def input_name(self, name: str) -> str:
-        """Return the name of a data input, given that name, or with ``chance`` as its prefix."""
+        """Return a data input's name; the prefix ``chance`` in ``name`` stands for skip or take."""
         word, _, place = name.partition("_")
         others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
         return next((each for each in others if each in self.data_inputs), name)
@@ -434,7 +434,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product summed over iterations; if ``staying`` is a factor, without the last."""
+        """Return a product summed over iterations; a factor ``staying`` excludes the last one."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -574,7 +574,7 @@ class KernelAnalysis:
         return "slow" if lengths[successor] == max(lengths.values()) else ""
 
     def _is_in_function(self, block: BasicBlock) -> bool:
-        """True if a branch belongs to a mathematical function that is called on its line."""
+        """True if a branch is inside a mathematical function called on the branch's source line."""
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if self._is_slow_path(block):
             return True
@@ -593,7 +593,7 @@ class KernelAnalysis:
     def _is_wait(self, loop: Loop) -> bool:
         """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address.
 
-        A loop that elects threads one by one (ELECT) for a uniform operation runs once, too.
+        A loop that elects threads one by one (ELECT) for a uniform operation counts as polling.
         """
         body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
         if any(one.name in ("NANOSLEEP", "SYNCS", "ELECT") for one in body):
@@ -612,8 +612,8 @@ class KernelAnalysis:
     def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
         """True if a branch of the source depends on data that differ between threads.
 
-        The share of threads is then an input. Loops, and branches if ``given`` has loaded values,
-        have the loaded values as inputs instead: these decide all copies of an unrolled loop.
+        The share of threads is then an input. For loops (and for branches if ``given`` has loaded
+        values), loaded values are inputs instead: they decide all copies of an unrolled loop.
         """
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if line not in kinds.branches - kinds.loops:
@@ -637,8 +637,8 @@ class KernelAnalysis:
     def _name_branch(self, block: BasicBlock) -> str:
         """Record the share of threads at a branch as a data input, and return its name.
 
-        ``take`` is the share of threads that run the code at the branch's target, if the others
-        skip it; else ``skip`` is the share that leaves out the code after the branch.
+        ``take`` is the share of threads that run the code at the target, if the other threads skip
+        that code; otherwise ``skip`` is the share of threads that skip the code after the branch.
         """
         at = block.terminator.index
         others = {f"chance{name[4:]}": place for name, place in self.data_inputs.items()}
@@ -649,7 +649,7 @@ class KernelAnalysis:
         return word + place
 
     def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
-        """Return the blocks that run only if a branch takes one of its two ways."""
+        """Return the blocks that run only if a branch continues at ``successor``."""
         graph = self.graph
         loop = graph.loops.get(successor)
         entries = [

@@ -8,7 +8,7 @@ wavefront if lanes next to each other, or two apart, load the same in pairs (NVI
 sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
 
 From one iteration or block to the next, the addresses of all lanes mostly move by the same
-constant. It matters only for their offset in a sector, whose distribution is computed exactly. If
+constant. Then only their offsets in a sector matter, whose distribution is computed exactly. If
 the pattern of the lanes changes between iterations or blocks, these are sampled.
 
 The footprint of a block is the set of bytes that its threads touch. If addresses are linear in
@@ -50,9 +50,9 @@ from dse.cuda.launch_values import BLOCKS, KernelLaunch, sample_axis, sample_ind
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts
 from stochastic import sizes
 
-#: Bytes of a sector, the unit that caches and DRAM transfer; and bytes of a word of a memory bank.
+#: SECTOR: bytes of the unit that caches and DRAM transfer. WORD: bytes of a word of a bank.
 SECTOR, WORD = 32, 4
-#: Number of banks of shared memory; and number of sectors of a cache line, which are its quarters.
+#: BANKS: number of banks of shared memory. QUARTERS: number of sectors of a cache line.
 BANKS, QUARTERS = 32, 4
 
 Lanes = npt.NDArray[np.int64]
@@ -143,9 +143,9 @@ def _max_per_bank(pieces: Lanes, banks: int) -> Any:
     return np.bincount(at[new], minlength=len(pieces) * banks).reshape(-1, banks).max(axis=-1)
 
 
-#: One pair per stride: the bytes by which a step moves the address, and the number of steps.
+#: For each stride: the number of bytes by which a step moves the address, and the number of steps.
 Strides = tuple[tuple[int, int], ...]
-#: Upper limit on sampled blocks, and on sampled requests of all their warps and iterations.
+#: Upper limits on the sampled blocks, and on the sampled requests of all warps and iterations.
 _MAX_BLOCKS, _MAX_REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 
@@ -170,8 +170,8 @@ class WarpRequests:
 def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
     """Return the requests of an instruction.
 
-    If block indices occur in only one condition, that condition is dropped from the guard: all
-    blocks that satisfy it make the same requests.
+    If block indices occur in only one condition, that condition is dropped from the guard, because
+    all blocks that satisfy the condition make the same requests.
     """
     ((product, _),) = guard.terms.items()
     others = (*address.atoms(), *_trip_count_atoms(launch, address, guard))
@@ -246,7 +246,7 @@ def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> 
 
 
 def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, float]:
-    """Return how often each offset within ``unit`` bytes occurs among the moves of an address.
+    """Return the share of moved addresses at each offset within a unit of ``unit`` bytes.
 
     >>> alignment_shares(((4, 6), (32, 1000)), 0, 8)
     {0: 0.5, 4: 0.5}
@@ -282,8 +282,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: Runs of an instruction (as an expression, per warp, per thread), the expression of its lanes, and
-#: True if its guard is known.
+#: Number of runs of an instruction (as an expression, per warp, and per thread), the expression of
+#: its active lanes, and whether its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -293,10 +293,10 @@ Address = tuple[IntExpr, int]
 class MemoryAccess:
     """The requests of a memory instruction, on average over warps.
 
-    ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
-    data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
-    the bytes requested by its active lanes, which are ``copied_bytes``. ``lane_inputs`` and
-    ``address_inputs`` are the inputs on which its guard and its addresses depend.
+    ``runs`` is the block of the instruction and the number of its runs. ``sectors`` is None if the
+    address depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
+    ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. The guard depends on the
+    inputs ``lane_inputs``, the addresses depend on ``address_inputs``.
     """
 
     instruction: Instruction
@@ -331,8 +331,8 @@ class MemoryAccesses:
     cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in
     caches.
 
-    Bytes at addresses that cannot be followed are assumed to be touched by no other access. They
-    are limited by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
+    Bytes at unknown addresses are assumed to be touched by no other access. Their number is limited
+    by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
     """
 
     def __init__(
@@ -405,7 +405,7 @@ class MemoryAccesses:
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
     def _bulk_bytes(self, one: Instruction, block: int, place: int) -> float | None:
-        """Return the bytes of a bulk copy (16 times its last operand); None if they are unknown."""
+        """Return the number of bytes of a bulk copy (16 × its last operand); None if unknown."""
         if one.name != "UBLKCP":
             return None
         value = self.analysis.values.operand_value(one.operands[-1], block, place)
@@ -442,7 +442,7 @@ class MemoryAccesses:
         return total
 
     def frequency(self, block: int, place: int) -> Frequency:
-        """Return how often an instruction runs; unknown conditions of its guard count as true."""
+        """Return the runs of an instruction; unknown conditions of the guard count as true."""
         has_guard = bool(self.analysis.graph.blocks[block].body[place].guard)
         when = self.analysis.values.solved_guard(block, place) if has_guard else TRUE
         if (block, when) not in self._frequencies:
@@ -465,7 +465,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return the bytes that a block and (if known) the grid touch, and formulas for them."""
+        """Return the bytes that a block and (if known) the grid touch, and their formulas."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
@@ -526,7 +526,7 @@ class MemoryAccesses:
     def _request_cost(
         self, instruction: Instruction, address: Address | None, guard: IntExpr
     ) -> tuple[float | None, float, float, float]:
-        """Return the mean sectors, wavefronts, fewest possible sectors and lanes of one request."""
+        """Return means per request: sectors, wavefronts, minimum number of sectors, and lanes."""
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
@@ -560,7 +560,7 @@ class MemoryAccesses:
 
 
 def _matrix_share(instruction: Instruction) -> float:
-    """Return the share of lanes whose addresses an access uses: LDSM uses 8 per matrix."""
+    """Return the share of lanes whose addresses an access uses: LDSM uses 8 lanes per matrix."""
     if instruction.name not in ("LDSM", "STSM"):
         return 1.0
     return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
@@ -648,8 +648,8 @@ class ByteSet:
     def repeat(self, stride: int, count: int) -> ByteSet:
         """Return the union of the set with its copies, each ``stride`` bytes after the last.
 
-        If there are too many copies, only the first are computed: once copies are farther from the
-        first than the length of the set, each adds the same number of bytes.
+        If there are too many copies, only the first copies are computed: once copies are farther
+        from the first than the length of the set, each copy adds the same number of bytes.
         """
         if stride == 0 or count <= 1:
             return self
@@ -702,7 +702,7 @@ def union_ranges(ranges: ByteRanges) -> ByteRanges:
     return np.stack([ranges[first, 0], reach[last]], axis=1)
 
 
-#: Two numbers of bytes: independent of the size of the block or launch, and growing with it.
+#: Bytes that do not depend on the size of the block or launch, and bytes that grow with this size.
 FixedAndGrowing = npt.NDArray[np.float64]
 
 
@@ -718,7 +718,7 @@ class Footprints:
         self._grows_with_threads: set[AccessKey] = set()
 
     def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """Add an access by ``threads`` threads of a block; True if its address can be followed."""
+        """Add an access by ``threads`` threads of a block; return True if its address is known."""
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
             moving, lambda: self._access_pattern(moving, width), "pattern", width

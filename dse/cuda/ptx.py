@@ -16,7 +16,7 @@ from dse.cuda.instructions import WORD, Instruction
 from dse.cuda.source import closing_bracket
 from symbolic.errors import DseError
 
-#: Integer operations and those of Table 7's "alu", as machine operations of ``d = op(a, b, c)``.
+#: The machine operation, as ``d = op(a, b, c)``, for integer operations and Table 7's "alu".
 _INTEGER_FORMS = {
     "add": "IADD3 {d},{a},{b},RZ", "sub": "IADD3 {d},{a},-{b},RZ", "neg": "IADD3 {d},-{a},RZ,RZ",
     "mul": "IMAD {d},{a},{b},RZ", "mad": "IMAD {d},{a},{b},{c}", "abs": "IABS {d},{a}",
@@ -29,7 +29,7 @@ _INTEGER_FORMS = {
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
 _INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
-#: Operations on predicates, in the same form.
+#: The machine operations for operations on predicates.
 _PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
@@ -306,7 +306,7 @@ class PtxReader:
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand, which has several if it is a vector."""
+        """Return the values of an operand: several values if the operand is a vector."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
@@ -332,7 +332,7 @@ class PtxReader:
                 return f"0x{number[3]}"
             digits = number[2].lstrip("0") if number[2].isdigit() else number[2]
             size = int(digits or "0", 0)
-            if size >= 2**32:  # beyond the low half, which represents the pair
+            if size >= 2**32:  # more than 32 bits; the low half stands for the pair
                 return f"c[0x5][{size:#x}]" if size % 2**32 else _HIGH
             return f"{number[1]}{size:#x}"
         if (special := _SPECIAL.match(operand)) is not None:

@@ -1,7 +1,7 @@
 """Derive the values of registers at an instruction from the instructions that wrote them.
 
-A register that a loop changes is an ``entry`` atom at the loop's head, which is solved: if it grows
-by the same amount in each iteration, it is that amount times the iteration, counted from 0. After
+A register that a loop changes is an ``entry`` atom at the loop's head. If the register grows by the
+same amount in each iteration, the atom is solved: amount × iteration, counted from 0. After
 the loop, the last iteration is inserted. Values that cannot be derived are ``unknown`` atoms,
 values from memory are ``loaded`` ones. Values are assumed to be whole and not negative where the
 hardware's unsigned and signed forms differ, and low halves of pairs stand for the pair.
@@ -53,8 +53,8 @@ _MAY_ALIAS = ("ST", "CALL")
 def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     """Return the stack words that each local load and store accesses, by instruction index.
 
-    Return nothing if some store could write to any word: its address is computed or generic, it is
-    in a called function, or it writes less than a word.
+    Return nothing if some store could write to any word: if its address is computed or generic, if
+    it is in a called function, or if it writes less than a word.
     """
     local = [one for one in body if one.kind in ("local_load", "local_store")]
     if not local or any(one.name in _MAY_ALIAS for one in body):
@@ -75,7 +75,7 @@ def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     return result
 
 
-#: A shift to the right by this or more leaves the sign, which sizes do not have.
+#: A right shift by at least this number of bits leaves only the sign, which is 0 for sizes.
 _SIGNED_SHIFT = 31
 
 
@@ -102,7 +102,7 @@ class Operation:
         return self.values.predicate_condition(text, self.block, self.place)
 
     def register_distance(self, register: str) -> int:
-        """Return how many registers after the first register of the result a register is."""
+        """Return the distance of a register from the first register of the result."""
         first = _NUMBER.search(self.operands[0])
         number = _NUMBER.search(register)
         return int(number[0]) - int(first[0]) if first and number else 1
@@ -336,7 +336,7 @@ def _compare(op: Operation) -> Condition:
 
 
 def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Condition) -> Condition:
-    """Return a comparison in which a negative value counts as larger than all others.
+    """Return an unsigned comparison, in which a negative value is larger than all sizes.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
@@ -417,7 +417,7 @@ EVALUATORS: dict[str, Evaluator] = {
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Upper limit on the merging paths that are distinguished; and the value for a path that ends.
+#: Upper limit on the number of merging paths that are distinguished; value of a path that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 
 
@@ -579,7 +579,7 @@ class RegisterValues:
         return self._unknown_merge(register, block) if result is None else result
 
     def is_low_half(self, op: Operation) -> bool:
-        """True if a comparison of low halves yields a result that one of high halves reads."""
+        """True if ``op`` compares low halves, and a comparison of high halves reads its result."""
         result = op.operands[0]
         for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
@@ -637,7 +637,7 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the value of a register of a result other than the first."""
+        """Return the value of a result register that is not the first of the result."""
         if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
             word = self.constants.next_word(op.operands[-1], op.register_distance(register))
             return op.unknown(text) if word is None else word

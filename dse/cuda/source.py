@@ -33,7 +33,7 @@ _FOR_DEVICE = re.compile(
 )
 
 
-#: Directives, and the braces of namespaces and linkage blocks.
+#: Directives, and the braces of namespaces and ``extern "C"`` blocks.
 FRAME = re.compile(r"\s*(#|\}|;|$|(inline\s+)?namespace\b[\w\s:]*\{$|extern\s*\"[^\"]*\"\s*\{$)")
 
 
@@ -163,7 +163,7 @@ def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
 
 
 def device_macros(source: str) -> frozenset[str]:
-    """Return ``__device__``, ``__global__`` and the source's macros that contain one of them."""
+    """Return ``__device__``, ``__global__``, and the source's macros that contain one of these."""
     definition = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
     return frozenset(re.findall(definition, source, re.M)) | {"__device__", "__global__"}
 

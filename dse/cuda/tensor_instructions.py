@@ -16,8 +16,8 @@ from dse.cuda.instructions import Instruction
 _WARPGROUP = 4
 _SHAPE = re.compile(r"(16|8)(8)(\d+)")
 _WARPGROUP_SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
-#: Operations of one step of HMMA.884, by the type of its sums (Jia 2018, Volta: a set of 2048
-#: operations takes four steps if it sums in FP32, and two in FP16).
+#: Operations of one step of HMMA.884, by the type of its sums. A set of 2048 operations takes four
+#: steps with sums in FP32, and two with sums in FP16 (Jia 2018, Volta).
 _VOLTA_STEP = {"F32": 512.0, "F16": 1024.0}
 #: Number types by the modifier of the instruction; the first that occurs counts.
 _TYPES = (

@@ -48,8 +48,8 @@ _T = TypeVar("_T")
 Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
-_TEXTS = ("assumed",)  # texts in the counts of a variant, besides numbers and labels
-_COUNTS_VERSION = "8"  # increased if counts or messages change: older cache entries are then unused
+_TEXTS = ("assumed",)  # counts that are texts but no labels
+_COUNTS_VERSION = "8"  # increased if counts or messages change, to discard older cache entries
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -184,7 +184,7 @@ def _versions() -> tuple[str, ...]:
 def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the counts of variants, which are compiled one by one and disassembled together.
 
-    Garbage collection is off meanwhile: it takes a fifth of the time and frees next to nothing.
+    Garbage collection is off during the count, because it takes 20 % of the time and frees little.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -245,7 +245,7 @@ def _analyze(
     code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
 ) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs or given:  # names of data inputs need line numbers, slow to read
+    if analysis.data_inputs or given:  # reading lines is slow; only data inputs need them
         lines = branch_lines(code, body)
         return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis
@@ -279,7 +279,7 @@ def _check_work_stays(
             )
 
 
-#: Counts, and the quantities of a profile that they should equal.
+#: Counts, each with the quantity of a profile that the count should equal.
 PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("threads_per_block", "blocks", "registers_per_thread")},
     "shared_mem_per_block": "shared_mem_per_block",
@@ -301,9 +301,9 @@ def compare_profile(
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, with the measured values.
 
-    Each row gives the values of the macros that the profile has, and of sizes that ``settings``
-    lacks. The Dataset has each count of the profile as ``NAME`` (counted) and ``NAME_measured``
-    along ``configuration``; ``status`` is the reason why a launch is not counted.
+    Each row of the profile gives the values of macros, and of sizes that ``settings`` lacks. The
+    Dataset has each count of the profile as ``NAME`` (counted) and ``NAME_measured`` along
+    ``configuration``; ``status`` is the reason why a launch is not counted.
     """
     import xarray as xr
 
@@ -377,7 +377,7 @@ def _short_name(name: str) -> str:
 
 
 def agreement_rows(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """Yield a row per count with medians, ratios, and how many launches agree."""
+    """Yield, for each count, a row with medians, ratios and the number of agreeing launches."""
     for name in PROFILE_QUANTITIES:
         if f"{name}_measured" not in ds:
             continue

@@ -19,12 +19,12 @@ from symbolic.model import Model
 
 Floats = NDArray[np.float64]
 
-#: Standard deviations of the logarithms of a free quantity before any measurement, of the model's
-#: error, and of a measurement.
+#: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
+#: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
 #: Errors of the model are similar in rows whose columns differ by less than this factor.
 SIMILAR = 4.0
-#: Relative step of a derivative; and maximum number of candidates that are compared.
+#: Relative step of numerical derivatives; maximum number of candidates that are compared.
 STEP, MAX_CANDIDATES = 0.05, 2000
 #: A quantity is determined if its standard deviation is at most this share of ``PRIOR``.
 DETERMINED = 0.5
@@ -92,7 +92,7 @@ def propose(
     similar : array
         Correlation of the model's errors, shape (rows, rows).
     measured, candidates : sequence of int
-        Places of rows that are measured already, and of those to choose from.
+        Indices of the rows that are measured already, and of the rows to choose from.
     """
     covariance = PRIOR**2 * slopes @ slopes.T + DISCREPANCY**2 * similar
     open_rows = np.zeros(len(slopes), dtype=bool)

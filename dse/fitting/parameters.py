@@ -23,7 +23,7 @@ Range = tuple[float, float]
 
 #: A positive quantity is searched on a logarithmic scale if its starting range spans this factor.
 LOG_RATIO = 10.0
-START_FACTOR = 3.0  # factor by which the starting range exceeds the typical range at each end
+START_FACTOR = 3.0  # factor by which the starting range extends the typical range at each end
 LOG_RANGE = 1e12  # factor by which a search on a logarithmic scale may leave the starting range
 
 
@@ -201,7 +201,7 @@ def _make_parameter(
 def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
     """Return the starting range, which lies between ``low`` and ``high``.
 
-    It is around the typical range of the quantity, or around the start value if that is not known.
+    It lies around the typical range of the quantity or, if that is unknown, around the start value.
     """
     if row.typical is not None:
         first, last = row.typical

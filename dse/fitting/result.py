@@ -108,7 +108,7 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
     """Return a mask of the values whose joint changes can leave the predictions unchanged.
 
-    Only changes that move each value at a bound away from this bound are considered.
+    Joint changes that move a value at a bound beyond the bound are not considered.
     """
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):

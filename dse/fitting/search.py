@@ -161,10 +161,11 @@ def _finite_difference(
 # --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Number of starting points: per nonlinear quantity, at most, and if all quantities are linear.
+#: Number of starting points: per nonlinear quantity, at most in total, and if there is none.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
-LINEAR_PASSES = 2  # how often the linear quantities are solved for
-#: Number of parts of each range from which the best point is used; number of best points of all.
+LINEAR_PASSES = 2  # number of times that the linear quantities are solved for
+#: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
+#: BEST_POINTS best points of all.
 RANGE_PARTS, BEST_POINTS = 8, 4
 TRIALS = 4  # number of points at which linearity is tested
 NEARBY_STEP = 1e-3  # relative step so small that it stays in one regime
@@ -242,8 +243,8 @@ def _halton(count: int, dimensions: int) -> Floats:
 def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
     """Solve, at each point, for the values (mask ``linear``) in which predictions are linear.
 
-    A new point is used only if its sum of squares is smaller. It is not if predictions are linear
-    only within one regime.
+    A new point is used only if it reduces the sum of squares: if predictions are linear only within
+    one regime, the new point may be worse.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
@@ -292,7 +293,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
-    """Return a mask of the values in which predictions are linear if the others are fixed."""
+    """Return a mask of the values in which predictions are linear while other values are fixed."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -311,12 +312,12 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
 
 #: Number of rough searches whose results are refined.
 REFINED = 2
-#: Number of rows of a rough search: at most, and at least. It is also limited so that rows times
-#: steps of the equations are at most MAX_ROUGH_STEPS: choosing among tiles takes many steps.
+#: Limits on the rows of a rough search. If above the minimum, rows × steps of the equations are at
+#: most MAX_ROUGH_STEPS, because equations that choose among tiles have many steps.
 MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Minimum size of a value, relative to its change that would change predictions by their own norm.
+#: Minimum size of a value, as a share of the change that would change predictions by their norm.
 NEAR_ZERO = 1e-3
 #: A direction changes no prediction if its relative singular value is below this limit.
 FLAT_TOLERANCE = 1e-7
@@ -327,7 +328,7 @@ NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
 #: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
 #: distance was below the share BOUND_TOLERANCE of its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: Below these, a relative sum of squares, or a relative change of residuals, is only rounding.
+#: A relative sum of squares below EXACT, or change of residuals below ROUNDING, is only rounding.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
@@ -374,8 +375,8 @@ def _refine(
     """Return the local minimum that a search from a point reaches, and its sum of squares.
 
     The search varies the logarithms of values, or values in units of their typical size.
-    ``moving`` is the mask of values to vary. ``own_units`` takes the sizes at the point as units,
-    for more digits; ``rough`` stops early.
+    ``moving`` is the mask of values to vary. With ``own_units``, the units are the sizes at the
+    point, for more digits; with ``rough``, the search stops early.
     """
     from scipy.optimize import least_squares
 
@@ -481,7 +482,7 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
 def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
     """Return, to second order, the cost of changing each value by 1 if all others adapt.
 
-    It is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
+    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
     """
     slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -498,8 +499,8 @@ def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
 def step_sizes(problem: FitProblem, point: Floats) -> Floats:
     """Return the size of each value, to which the steps of derivatives are proportional.
 
-    It is the value's magnitude, but at least the share NEAR_ZERO of the change in the value that
-    would change predictions by their own norm.
+    The size is the magnitude of the value, but at least the share NEAR_ZERO of the change in the
+    value that would change predictions by as much as their norm.
     """
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class AssumedInput:
     """An assumed number of a machine or workload; it may be wrong by the share ``spread``.
 
-    ``entry`` is the name of the machine or workload, ``kind`` says which of both it is, and ``why``
-    says where the number is from.
+    ``entry`` is the name of the machine or workload, ``kind`` is ``"machine"`` or ``"workload"``,
+    and ``why`` is the origin of the number.
     """
 
     name: str

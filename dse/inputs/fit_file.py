@@ -317,7 +317,7 @@ _EXPECTED = (
     'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
     "a list of these, or 'none' to use no fit of the machine"
 )
-#: What a user gives as ``fit`` for a prediction of a machine as if it was never measured.
+#: The value of ``fit=`` for predicting a machine as if nobody had measured the machine.
 NO_FIT = "none"
 
 

@@ -62,7 +62,7 @@ def find_invalid_values(
 
 
 def _is_always_equal(value: Any, number: float) -> bool:
-    """True if an input of a study is equal to ``number`` in all configurations."""
+    """True if the input ``value`` is equal to ``number`` in all configurations of a study."""
     if isinstance(value, Leaf):
         value = value.array
     if isinstance(value, Axis):

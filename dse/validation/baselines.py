@@ -61,8 +61,8 @@ def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats
 def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys) -> Floats:
     """Return, for each row, the geometric mean slowdown of its configuration in the known spaces.
 
-    It is no prediction of a value, but orders the configurations. Configurations that do not occur
-    in the known spaces come last.
+    The result predicts no value, it only orders the configurations. Configurations that do not
+    occur in the known spaces come last.
     """
     result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)

@@ -22,7 +22,7 @@ Folds = Sequence[tuple[Places, Places]]
 #: Appended to the name of a baseline if its score is the mean over equally good choices.
 TIES_SUFFIX = ", mean over its ties"
 TIE_TOLERANCE = 1e-9  # predictions with a smaller relative difference are equally good
-#: Measures in which the model is compared with baselines; True if a larger value is better.
+#: Measures that compare the model with baselines, each with True if a larger value is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
 
@@ -56,7 +56,7 @@ class Score:
     missing: int = 0
 
     def worse_than(self, other: Score) -> tuple[str, ...]:
-        """Return the measures in which another score is better than this one."""
+        """Return the measures in which the score ``other`` is better than this score."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
         worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
         return tuple(name for name, is_worse in worse.items() if is_worse)
@@ -101,7 +101,7 @@ def slowdowns(
     """Return, for each space, the slowdown of the row with the smallest prediction.
 
     It is the measured value of this row over the smallest measured value. Of equally good
-    predictions, the first row counts; if ``over_ties``, the mean over their rows. If all
+    predictions, the first row counts or, if ``over_ties``, the mean over these rows. If all
     predictions are missing, the first row is chosen.
 
     >>> measured, predicted = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
@@ -251,7 +251,7 @@ class Validation(Report):
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """For each label of ``by``, the baselines that are better there, with the measures."""
+        """For each label of ``by``, the baselines better than the model, with the measures."""
         result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
@@ -315,9 +315,9 @@ class Validation(Report):
 def _find_losses(
     model_score: Score, ties: Score | None, baselines: Mapping[str, Score]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the baselines that are better, and in which measures.
+    """Return the baselines that are better than the model, and in which measures.
 
-    The baseline's mean over ties is compared with the model's mean over ties, if it has one.
+    Means over ties are compared with the model's mean over ties, if the model has ties.
     """
     result = {}
     for name, other in baselines.items():

@@ -45,7 +45,7 @@ def mem_latency(
     """Mean latency of one request of a warp: the sum over its transactions. [cycles]
 
     In Eq. 76, the ratio of bytes to latency does not depend on the number of transactions, because
-    ``load_bytes_per_warp`` is also proportional to it.
+    both are proportional to this number.
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request

@@ -5,8 +5,8 @@ If rates are measured, give ``issue_rate = 1`` and the rates in place of the cou
 
 The power of a unit is its access rate × its maximum power. The power of units that Table 8 marks
 *Spec.Linear* jumps at the first access and then rises slowly with the logarithm of the rate; it is
-0 below a rate of 6.516e-4. The logarithm of a rate is computed as that of the count plus that of
-``issue_rate``, so that all units share the second. Rates above 1 count as 1.
+0 below a rate of 6.516e-4. The logarithm of a rate is computed as log(count) + log(``issue_rate``),
+so that all units share the second term. Rates above 1 count as 1.
 
 For GTX580, Table 11 has no such marks and no ALU, and Fig. 58 has no formulas. We use the marks of
 Table 8 there too. The L1 cache is linear like the shared memory, with which it forms one unit. The

@@ -36,7 +36,7 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
 def time_apart(stall_time, core_cycles, core_clock):
     """Run time if the cores do not compute while they wait for memory. [s]
 
-    Waiting during which the cores compute is contained in the cycles.
+    Time of waiting during which the cores compute is contained in ``core_cycles``.
     """
     return stall_time + core_cycles / core_clock
 

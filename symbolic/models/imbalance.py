@@ -143,8 +143,8 @@ def imbalance_loss_std(distribution, lanes):
 def imbalance_slowdown(expected_max, work_mean):
     """Slowdown of a workload of many groups from lockstep: mean maximum / mean work. [ratio]
 
-    The paper uses the mean loss of a group for this. But a group with more work counts more in the
-    time of a workload, so the two differ by the covariance of loss and work.
+    The paper uses the mean loss of a group as the slowdown. But a group with more work adds more to
+    the time of a workload, so mean loss and slowdown differ by the covariance of loss and work.
     """
     return divide(expected_max, work_mean, at_zero=1.0)
 

@@ -33,7 +33,7 @@ RULES = ("moe_peak > 0",)  # the machine has tensor cores for the number type
 
 GROUPED = "NVIDIA DU-09799, 2 and 3, of each expert (grouped product)"
 
-#: Tokens in a block's tile: the library chooses the best of these; and columns of the tile.
+#: Numbers of tokens in a block's tile, of which the library chooses the best; columns of the tile.
 TILE_ROWS = (16.0, 32.0, 64.0, 128.0, 256.0)
 TILE_COLUMNS = 128.0
 

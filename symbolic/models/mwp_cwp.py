@@ -130,8 +130,8 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
     """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
     Correction (b): if independent requests raise MWP above N, requests of one warp also overlap.
-    Its memory cycles are then multiplied by N/MWP (but are at least one latency), and N − 1
-    computation periods are added.
+    The memory cycles of the warp are then multiplied by N/MWP (but are at least one latency), and
+    N − 1 computation periods are added.
 
     >>> few_warps_cycles(6.0, 2.0, 1.0, 2.0, 2.0, 3.0)  # Fig. 9b
     9.0

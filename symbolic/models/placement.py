@@ -75,7 +75,6 @@ def _parse_numbers(name, text):
 
 @lru_cache(maxsize=4096)
 def _parse_lit_sms(text):
-    """Parse ``lit_sms``; raise an error if it names an SM twice."""
     sms = _parse_numbers("lit_sms", text)
     twice = [sm for sm, count in Counter(sms).items() if count > 1]
     if twice:
@@ -215,8 +214,8 @@ def lit_sms_scatter(sms_to_light, tpc_map):
 def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
     """A set of SMs on the fewest TPCs, with the largest distances between these; exact.
 
-    Of all sets, those with the largest minimum distance between two TPCs are chosen; of these, the
-    set with the largest sum of distances. The thesis does not define distance.
+    The set has the largest minimum distance between two TPCs; among sets with equal minimum, the
+    largest sum of distances. The thesis does not define distance.
     """
     of = _sms_by_tpc(tpc_map)
     needed = _fewest_tpcs(sms_to_light, tpc_map)
@@ -339,7 +338,7 @@ def placement_fit(active_sms, fitted_sms):
     """0 if the line of :func:`placement_power` was fitted with this number of active SMs, else 1.
 
     The thesis measured one, two, four and seven active SMs of the 8800GT and found a difference
-    between placements only for four: fewer make no hot spots, and seven heat the whole chip.
+    between placements only for four: fewer SMs make no hot spots, and seven heat the whole chip.
     """
     return where(equal(active_sms, fitted_sms), 0.0, 1.0)
 

@@ -287,8 +287,9 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     r"""Largest number of warps per core for which the bandwidth is sufficient. [warps]
 
-    It is 1 if even one warp needs more. Correction: the thesis decreases N by :math:`1 - \alpha`,
-    which does not satisfy Eq. 90 if N is above MWP_App_InfiN, because further warps add no demand.
+    It is 1 if even one warp needs more bandwidth. Correction: the thesis decreases N by
+    :math:`1 - \alpha`. This does not satisfy Eq. 90 if N is above MWP_App_InfiN, because further
+    warps add no demand.
 
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0

@@ -67,8 +67,8 @@ def latency_time(memory_time_slope, root_blocks_per_thread):
 def memory_bound_time(latency_time, memory_time_offset):
     """Run time if memory latency is not hidden. [s]
 
-    The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. For its example
-    in §V they give 115.15 s, but it prints 105 s.
+    The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. With these
+    values, the example in §V gives 115.15 s, but the paper prints 105 s.
 
     >>> round(memory_bound_time(61.248, 53.9), 3)
     115.148

@@ -110,9 +110,9 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 
 
 def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of the chosen argument; if it is unknown, the common directions.
+    """Return the directions of the chosen argument, or common directions if both are possible.
 
-    Where ``second`` holds, b is chosen; where only ``first`` holds, a. Both hold where a is empty.
+    Where ``second`` holds, b is chosen; where only ``first`` holds, a is. If a is empty, both hold.
     """
     up = choose(second, bup, choose(first, aup, aup & bup))
     return up, choose(second, bdn, choose(first, adn, adn & bdn))

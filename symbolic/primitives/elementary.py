@@ -1,7 +1,7 @@
 """Exponentials, logarithms and powers that give the same bits for floats, arrays and loop nests.
 
 NumPy's vectorized functions may differ by an ulp from the C library, which Python floats and loop
-nests call; a point could then meet a condition in one backend and break it in another. The array
+nests call. A point could then meet a condition in one backend and break it in another. The array
 functions here give the values of the C library. The natural logarithm is a series, because the loop
 nests vectorize it (:func:`sweeps.nest.intrinsics.log`); floats and arrays execute the same steps in
 the same order.
@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 #: The bits of the doubles 1.0 and sqrt(1/2), and the mask of the fraction bits.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
-#: The smallest normal float; and a factor that makes subnormal floats normal.
+#: The smallest normal float, and a factor that turns every subnormal float into a normal float.
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
@@ -61,7 +61,7 @@ def _c_library_function(name: str) -> Function:
     """Return a function of flat arrays with the values of the C library.
 
     NumPy calls the C library for a reversed array, which is ten times as fast as one Python call
-    for each value. That is not documented, so it is tested first.
+    for each value. NumPy does not document this behaviour, so it is tested first.
     """
     scalar, fast = _SCALAR[name], _call_reversed(getattr(np, name))
     slow = _call_each(scalar)

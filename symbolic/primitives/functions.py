@@ -31,7 +31,7 @@ from symbolic.primitives.rule_operations import (
 )
 from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
-#: A power in JavaScript; Math.pow gives NaN for some powers of 1 and -1 that are 1 in IEEE 754.
+#: A power in JavaScript, where Math.pow gives NaN for some powers of 1 and -1: IEEE 754 gives 1.
 _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
 
 

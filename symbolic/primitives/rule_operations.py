@@ -41,7 +41,7 @@ def _split_float(a: Any) -> tuple[Any, Any]:
 
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
-    """Return a * b - value exactly; NaN if it is not known to fit into a float."""
+    """Return a * b - value exactly; NaN if the difference perhaps does not fit into a float."""
     (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
@@ -62,7 +62,7 @@ def _root_error(value: Any, a: Any) -> Any:
 def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
     """Return an operation that rounds towards minus or plus infinity (``towards``).
 
-    Its result is moved by one float if the true value may lie further in that direction. All four
+    The result is moved by one float if the true value may lie further in that direction. All four
     operations are exact if an argument is zero or infinite.
     """
 
@@ -136,7 +136,7 @@ def is_true(end: Any) -> Any:
 
 
 def either_flag(first: Any, second: Any) -> Any:
-    """Return the union of two masks of boxes; False stands for a mask without boxes."""
+    """Return the union of two masks of boxes; False stands for a mask that is False everywhere."""
     if first is False:
         return second
     return first if second is False else np.logical_or(first, second)
@@ -148,12 +148,12 @@ def is_empty(undefined: Any, low: Any, high: Any) -> Any:
 
 
 def clear_where(flag: Any, test: Any) -> Any:
-    """Return the test, but False where the flag is True."""
+    """Return the mask ``test``, set to False in the boxes in which ``flag`` is True."""
     return test if flag is False else test & np.logical_not(flag)
 
 
 def flag_or_false(flag: Any) -> Any:
-    """Return the flag, or a single False if it is True in no box."""
+    """Return the mask ``flag``, or the number False if the mask is True in no box."""
     return flag if any_true(flag) else False
 
 
@@ -172,7 +172,7 @@ def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
 def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
     """Return the two ends of a library function's values, widened except where ``point`` is True.
 
-    There, both ends are equal, and floats compute exactly this value.
+    Where ``point`` is True, both ends are equal, and floats compute exactly this value.
     """
     lo, hi = widen_by_ulps(low, high)
     return np.where(point, low, lo), np.where(point, high, hi)

@@ -50,16 +50,16 @@ class Primitive:
       :mod:`symbolic.primitives.rule_operations`. It takes the lower end, upper end and
       ``may_be_nan`` of each argument, and returns those of the result. The ends of a condition are
       "certain" and "possible".
-    * ``trend``: the rule of its direction, in the same operations. It takes, for each argument, the
-      two ends and the axes along which it never falls and never rises; it returns such axes of the
-      result.
+    * ``trend``: the rule of its direction, in the same operations. For each argument, it
+      takes the two ends and the axes along which the argument never falls and never rises; it
+      returns these axes for the result.
     * ``calls_library``: True if it calls a library function, which handles one point at a time.
       Floats, arrays and loop nests give the same bits; JavaScript may differ by a few ulp.
     * ``is_condition``: True if its value is true or false.
     * ``is_choice``: True if an argument that is not chosen may be NaN without effect.
     * ``propagates_nan``: True if the result is NaN whenever an argument is NaN. Then the rule of
       its enclosure need not handle operands that are always NaN: see :mod:`symbolic.intervals`.
-      It has no effect for conditions, which are never NaN.
+      The field has no effect for conditions, which are never NaN.
     """
 
     arity: int

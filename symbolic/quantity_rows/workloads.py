@@ -26,7 +26,7 @@ _PARAMETERS = {p.quantity: p for family in FAMILIES.values() for p in family.par
 
 
 def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
-    """Return a class of Table 6 of Hong 2012: its instructions and measured factor."""
+    """Return the quantities of a class of Hong 2012, Table 6: count and measured factor."""
     return (
         less(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
         row(f"{name}_factor", "", POS, f"slowdown of an instruction: {kind}", (1, 40), factor),
