@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dse.api import Comparison, Study
 
-#: Attributes that are a JSON object by model in the Dataset of a comparison.
+#: Attributes that are a JSON object with one entry per model in the Dataset of a comparison.
 _PER_MODEL = ("study", "identity")
 
 
@@ -69,7 +69,7 @@ class DatasetAccessor:
         return ", ".join([*(str(name) for name in names if name), f"study {digest[:8]}"])
 
     def labels(self, name: str) -> xr.DataArray:
-        """Return the labels of a case, or another variable with flags; ``""`` for unknown values.
+        """Return the labels of a case or of another variable with flags; ``""`` for unknown values.
 
         Raises
         ------

@@ -12,12 +12,12 @@ from numba import cuda
 
 from stochastic.kernels.gpu import SIMULATED, clock
 
-#: Number of operations in a round of :func:`multiply_add`; there is no jump between them.
+#: Number of operations in a round of :func:`multiply_add`; no jump separates these operations.
 OPERATIONS_PER_ROUND = 64
 #: Factor of :func:`multiply_add`, a constant in the code. With the factor in a third register, two
-#: of the three can be in one register bank, and an H100 then reaches half of its peak.
+#: of the three registers can be in one bank, and an H100 then reaches half of its peak.
 _HALF = np.float32(0.5)
-_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update it about this often
+_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update the power about as often
 
 
 @cuda.jit
@@ -98,7 +98,7 @@ def min_plus_square(tile: int) -> Any:
 
 
 def time_run(run: Callable[[], None]) -> float:
-    """Return the time from the call of ``run`` until the device has finished its launches. [s]"""
+    """Return the time until the device has finished all launches that ``run`` makes. [s]"""
     cuda.synchronize()
     start = time.perf_counter()
     run()

@@ -72,7 +72,7 @@ def column_unit(
     try:
         factor, kind = to_si_exact(1, unit)
     except UnitError as error:
-        if row is None:  # unknown unit of an unknown column: keep it in the name
+        if row is None:  # unknown unit of an unknown column: keep the unit in the name
             return Fraction(1), {"long_name": f"{header} [{unit}]", "units": "1"}
         raise UnitError(f"the unit of {header!r}: {error}; or give it by units=") from None
     if row is not None and not row.is_label:
@@ -272,7 +272,7 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
         all(isinstance(v, int) for v in values)
         and _EXACT < max(map(abs, values), default=0) < 2**63
     ):
-        return np.array(values, dtype=np.int64)  # floats would round them
+        return np.array(values, dtype=np.int64)  # floats would round these integers
     return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
 
 

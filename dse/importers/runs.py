@@ -124,7 +124,7 @@ class BestCandidates(NamedTuple):
 
 
 def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) -> BestCandidates:
-    """Resample the runs of the configurations that can be the best, and rank them by chance."""
+    """Resample the runs of configurations that can be the best, and rank these configurations."""
     known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
     usual = float(np.median([share for share in known if share < math.inf]))
     means = np.array([one.values.mean() for one in runs.values()])

@@ -176,7 +176,7 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
 
 
 def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
-    """Return each column's unit: from the file, else ``time`` (for times) or from ``_UNITS``."""
+    """Return the unit of each column: from the file, else ``time`` for times, else ``_UNITS``."""
     times = ("time", "time_std", *_TIMES.values())
     return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 

@@ -39,7 +39,7 @@ Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
-    """Return attributes of an answer: the question, those in ``more``, and those of the study."""
+    """Return the attributes of an answer: the question, ``more``, and attributes of the study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
     return {"question": question, **more, **identity}
 
@@ -101,7 +101,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """Return the indices that sort boxes: proven ones first, then the largest first."""
+    """Return the indices that sort boxes: proven before other boxes, then by descending size."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -167,7 +167,7 @@ def _count_array(counts: list[int]) -> Any:
 
 
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
-    """Return an uncertain input with its lower and upper end at each value that the grid has."""
+    """Return an uncertain input: the lower and upper end for each of its values in the grid."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
         leaf = leaves.get(row.name)

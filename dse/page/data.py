@@ -260,7 +260,7 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
         equations = read_json(ds.attrs.get("equations", "[]"))
     except ValueError:  # another program may use this attribute for something else
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # a dict is of several models
+    for row in equations if isinstance(equations, list) else ():  # several models have a dict
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -549,8 +549,8 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
-    If they differ between combinations of switches, ``which`` has the index of the variant for each
-    combination.
+    If the values differ between combinations of switches, ``which`` has the index of the variant
+    for each combination.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
@@ -654,7 +654,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile graphs and conditions to JavaScript, both with computed and with given formulas."""
+    """Compile graphs and conditions to JavaScript twice: with formulas computed, or as inputs."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph

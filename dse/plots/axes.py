@@ -44,7 +44,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
-    """Return ``ax``, or the Axes of a new figure if it is None, with grid lines."""
+    """Return ``ax`` with grid lines; if ``ax`` is None, return the Axes of a new figure."""
     if ax is None:
         ax = new_figure(width, height).subplots()
     elif not hasattr(ax, "get_legend_handles_labels"):

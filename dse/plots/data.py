@@ -297,7 +297,7 @@ def _axes_to_show(
 
 
 def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
-    """Return the objectives of ``[best]``; one that names a quantity is returned as this name."""
+    """Return the objectives of ``[best]``; if an objective is a quantity, return its name."""
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities

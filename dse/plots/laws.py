@@ -87,7 +87,7 @@ def fan(
 def bands(
     source: PlotSource, *, over: str | None = None, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw quantiles of the launch time along an axis, the estimate by waves and the work bound."""
+    """Draw the launch time along an axis: quantiles, the estimate by waves, and the work bound."""
     names = [f"quantile(launch_time, {q:g})" for q in (0.01, 0.1, 0.5, 0.9, 0.99)]
     estimates = {"waves_time": "waves · mean block", "work_bound_time": "no slot waits"}
     ds = plot_data(source, [*names, *estimates], at)

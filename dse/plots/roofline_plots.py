@@ -136,7 +136,7 @@ def _title(machine: str, points: Sequence[RooflinePoint]) -> str:
 
 
 def faults_of(ax: Axes) -> list[str]:
-    """Return what the titles of a figure say about kernels above a roof or not shown."""
+    """Return the notes in the titles of a figure: kernels above a roof, and kernels not shown."""
     titles = [" ".join(panel.get_title().split()) for panel in ax.figure.axes]
     return [title for title in titles if ": " in title]
 
@@ -213,7 +213,7 @@ def _measured_points(
 def _roofs(
     machine: str, values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, list[tuple[float, Any]]]:
-    """Return bandwidths of memory ``levels`` with their rows, and ``peaks`` of pipes with names."""
+    """Return the roofs of a machine: (bandwidth, row) of ``levels``, (peak, name) of ``peaks``."""
     model = load_model("roofline")
     used = {name: value for name, value in values.items() if name in model.quantities}
 

@@ -49,7 +49,7 @@ _MEASURED_OUTPUTS = (
 #: Capacity of a system that never limits the other one, in the unit of the capacity.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Factor for an input if advice gives no end value; its divisor if no larger value is feasible.
+#: Default factor of an input without an end value from advice; a divisor if it cannot be larger.
 _DEFAULT_FACTOR = 2.0
 #: Regimes narrower than this fraction of the plot have a vertical name.
 _UPRIGHT_LABEL_WIDTH = 0.2
@@ -74,7 +74,7 @@ class _State:
 
 
 def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
-    """Compute a configuration, its supply with unlimited lanes, and demand with unlimited memory.
+    """Compute a configuration, its supply for unlimited lanes, and its demand for unlimited memory.
 
     Both curves are functions of the number of threads.
     """

@@ -161,9 +161,9 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Rebuild the study of a store (or take ``study``), check it, and return it and the manifest.
+    """Rebuild the study of a store, or take ``study``; return the checked study and the manifest.
 
-    Raises DseError if the equations or values have changed since, or if ``study`` is another one.
+    Raises DseError if the equations or values have changed since, or if ``study`` is another study.
     """
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout

@@ -112,14 +112,14 @@ def _over_leaves(
 
 
 def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str, str]) -> Any:
-    """Return the value of a quantity that the model does not need; LookupError if it has none."""
+    """Return a quantity that the model does not need; raise LookupError if it has no value."""
     value: Any = parts.values.get(name)
     for axis, table in parts.tables.items():
         known = next((a.labels for a in parts.axes if a.name == axis), ())
         if name in table and labels.get(axis) in known:
             value = table[name][known.index(labels[axis])]
     row = grid.model.quantity(name)
-    if value is None and name != "fp_insts":  # its default may count other instructions
+    if value is None and name != "fp_insts":  # may count other instructions
         value = reference(row.default) if isinstance(row.default, str) else row.default
     if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
         raise LookupError(name)

@@ -55,7 +55,7 @@ def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
 
 
 def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Raise DseError if a formula depends on the draw; ``formulas`` are (text, quantities)."""
+    """Raise DseError if one of ``formulas``, pairs (text, quantities), depends on the draw."""
     for text, known in formulas:
         names = tuple(known)
         random = [name for name in names if DRAW in grid.dims(name)]

@@ -22,7 +22,7 @@ Quantities: TypeAlias = Mapping[str, Quantity]
 
 #: Maximum share of draws that lie outside a domain; with more, the law is refused.
 _MAX_OUTSIDE_SHARE = 1e-3
-#: A negative eigenvalue above this is treated as rounding error.
+#: A negative eigenvalue above this limit is treated as a rounding error.
 _MIN_EIGENVALUE = -1e-9
 
 
