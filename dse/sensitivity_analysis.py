@@ -50,7 +50,7 @@ _INTEGER_STEP = 0.01
 class Elasticities:
     """Elasticities of outputs by inputs; ``sides`` has shape (3, outputs, inputs).
 
-    The first axis of ``sides`` is: towards smaller inputs, towards larger inputs, both sides.
+    The first axis of ``sides`` has 3 entries: a smaller input, a larger input, and both of them.
     """
 
     inputs: tuple[str, ...]
@@ -133,7 +133,7 @@ def _elasticities(
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
-    """Return the Richardson extrapolation of two slopes; NaN if they differ, as at a jump."""
+    """Return the Richardson extrapolation of two slopes; NaN if the slopes differ, as at a jump."""
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)

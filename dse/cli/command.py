@@ -487,7 +487,7 @@ def compile_in_background(
     The program starts when this process must compile ``first_function`` (default: any function
     except ``waited_functions``). Before this process compiles one of ``waited_functions``, it waits
     for the program. Yields a function that waits for the program. Without a cache or a second core
-    the program does not run. Functions that it does not compile are compiled here when needed.
+    the program does not run. Functions that the program lacks are compiled here when needed.
     """
     from stochastic.compile_cache import cache_folder, compile_listener
 

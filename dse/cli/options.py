@@ -155,7 +155,7 @@ def values_option(
     commas: bool = False,
     parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
-    """Return a repeatable option that takes NAME=VALUE, or several of them if ``commas``."""
+    """Return a repeatable option that takes a pair NAME=VALUE, or several pairs if ``commas``."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
         return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))

@@ -180,7 +180,7 @@ class ColumnFormulas:
         return None
 
     def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values of a formula; integers are added exactly, then converted to floats."""
+        """Return the values of a formula as floats, or as integers if exact sums exceed 2**53."""
         above, _, below = text.partition(" / ")
         summed: Any = 0
         for term in above.split(" + "):

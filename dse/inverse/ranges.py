@@ -73,7 +73,7 @@ def meets_of(
 
 
 def _find_boxes(grid: Grid, per: Sequence[str], count: int, tally: SearchStats) -> CertifiedBoxes:
-    """Find boxes separately for each combination of values of the axes ``per``, and join them."""
+    """Find boxes separately for each combination of values of the axes ``per``; join all boxes."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
     shape = grid.shape(per)

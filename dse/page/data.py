@@ -49,7 +49,7 @@ _TRANSIT_QUANTITIES = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-#: Quantities that the figure of a launch needs in addition to its law.
+#: Quantities that the figure of a launch needs in addition to the law of the launch.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
@@ -77,7 +77,7 @@ def extra_quantities(model: Model) -> list[str]:
 
 
 def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
-    """Return the data of the figures that are specific to the model, and their functions."""
+    """Return the data of the figures of the model, and the JavaScript functions that these call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
     data: dict[str, Any] = {"looks": {n: _line_style(n) for n in names if meaning_of(n)}}
     functions: dict[str, str] = {}
@@ -378,7 +378,7 @@ def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
     """Return the guides for advice, except those that need a quantity that is not on the page.
 
-    Conditions are pairs of sums, each a list of products of quantities.
+    A condition is a pair of sums; a sum is a list of products; a product is a list of quantities.
     """
     outputs = set(js_program.outputs)
     result = []
@@ -419,7 +419,7 @@ def _is_of_sums(node: Node) -> bool:
 
 
 def _summands(node: Node) -> list[list[str]]:
-    """Return a sum of products of quantities as lists of their names."""
+    """Return a sum of products of quantities as a list of names for each product."""
     if node.op == "add":
         return [names for arg in node.args for names in _summands(arg)]
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]

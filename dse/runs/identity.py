@@ -247,7 +247,7 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
 def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, Any]:
     """Read the identity of a store's study from the manifest or the attributes of the group.
 
-    Each record of a tile also contains the hash of the identity. If these contradict each other,
+    Each record of a tile also contains the hash of the identity. If these sources disagree,
     ``study`` decides which is right; if ``study`` is None, DseError is raised.
     """
     from sweeps.store.backend import get_or_none

@@ -63,7 +63,7 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
-    """Yield each set or swept quantity with its smallest and its largest unitless number."""
+    """Yield each quantity that is set or swept, with its smallest and largest unitless number."""
     for name, value in [*study.set.items(), *study.axes.items()]:
         numbers = [number for number in _numbers(value) if math.isfinite(number)]
         if numbers:

@@ -27,7 +27,7 @@ Indices = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions exceed, at most by ``factor``.
+    """A limit of the hardware that predictions exceed by a factor of at most ``factor``.
 
     ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """

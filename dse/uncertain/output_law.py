@@ -255,9 +255,9 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
 
 
 def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
-    """True if a formula provably never falls as an input grows, False if it never rises, or None.
+    """True if a formula provably never falls as an input grows, False if the formula never rises.
 
-    None means that neither is proven.
+    The result is None if neither is proven.
     """
     ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _MIN_LEVEL, 1 - _MIN_LEVEL))
     if not np.isfinite(ends).all():
