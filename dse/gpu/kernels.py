@@ -26,7 +26,7 @@ def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
 
     ``ring`` uint32 (size): for each index, the next index; ``ends`` uint32 (threads): the last
     index of each thread; ``requests``: number of requests of each thread. Indices are unsigned
-    because Numba tests the sign of other indices before each request, which takes time.
+    because Numba tests the sign of signed indices before each request, which takes time.
     """
     thread = cuda.grid(1)
     place = np.uint32(thread)
@@ -195,7 +195,7 @@ def stamp_blocks(values: Any, term: Any, rounds: Any, stamps: Any) -> None:
 def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> None:
     """Follow a ring of indices in each block, and record its multiprocessor, start and end.
 
-    ``places`` uint32 (blocks): the first index of each block, overwritten by its last; ``ring``
+    ``places`` uint32 (blocks): the first index of each block, overwritten by the last; ``ring``
     uint32 (size): for each index, the next index; ``rounds`` int32 (blocks): number of loads;
     ``stamps`` as for :func:`stamp_blocks`.
     """

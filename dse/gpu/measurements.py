@@ -165,7 +165,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     """Measure the cycles of dependent loads against the size of the data.
 
     One thread follows a ring in random order; each element of the ring is in a separate cache line.
-    It follows the ring once before the timed pass, so that a ring that fits in a cache is in it.
+    The thread follows the ring once before the timed pass, so that a ring that fits in a cache is cached.
 
     Parameters
     ----------
@@ -576,7 +576,7 @@ def lockstep(
 def shortest_paths(
     distances: Any, *, tile_dim: int = 32, threads: int = 256, padding: int = 0
 ) -> tuple[NDArray[np.float32], float]:
-    """Compute the lengths of all shortest paths on the GPU, and time it (Ma 2014, Eq. 9).
+    """Compute and time the lengths of all shortest paths on the GPU (Ma 2014, Eq. 9).
 
     Parameters
     ----------

@@ -215,10 +215,10 @@ GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 def complete_options(
     kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
 ) -> dict[str, Any]:
-    """Return the given options of a plot, completed by defaults for the others that it needs.
+    """Return the options of a plot: the given ones, and defaults for all others that it needs.
 
-    The study's ``[best]`` gives the objective, which is also the quantity to draw; without it, the
-    first output is drawn. Axes that the plot does not show are fixed at the optimum of ``[best]``,
+    The study's ``[best]`` gives the objective, which is also the quantity to draw; without
+    ``[best]``, the first output is drawn. Axes that the plot does not show are fixed at the optimum of ``[best]``,
     or else at a middle value.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)

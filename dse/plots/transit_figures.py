@@ -154,10 +154,10 @@ def transit(
 def _apply_move(
     model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str, before: _State
 ) -> tuple[Move | None, dict[str, float]]:
-    """Return the advice that suggests a move (None if none does), and the changed quantities.
+    """Return the advice that suggests a move (or None), and the quantities after the move.
 
-    ``move`` names inputs to change, joined by +. They are multiplied by the factor of the advice or
-    by a default; if the machine has no room for this, they are divided by the default.
+    ``move`` names inputs to change, joined by +. The inputs are multiplied by the factor of the advice
+    or by a default; if the machine has no room for larger inputs, they are divided by the default.
     """
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")

@@ -41,7 +41,7 @@ def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
 
 
 def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
-    """Return the axes that occur only inside statistics; no formula itself depends on these axes."""
+    """Return the axes that occur only inside statistics; the formulas do not depend on them."""
     names = {name for root in roots for name in references(root)}
     own_axes = {axis for name in names for axis in grid.dims(name)}
     result: set[str] = set()

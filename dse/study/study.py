@@ -193,7 +193,7 @@ class StudyData:
     ) -> Grid:
         """Return the grid of the study, with additional outputs and constraints.
 
-        Unless ``draws``, random outputs are replaced by their statistics over the draws.
+        Unless ``draws`` is True, random outputs are replaced by their statistics over the draws.
         """
         draws = draws or self.random_inputs is None
         known = self._output_statistics() if outputs and self.random_inputs else ()

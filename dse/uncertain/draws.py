@@ -2,7 +2,7 @@
 
 If all laws are discrete and there are few combinations, each combination is one draw with its
 probability. Otherwise 16 replicates of a Sobol sequence are drawn, each scrambled independently
-(Owen 1997); the spread between replicates gives the error of a mean over them.
+(Owen 1997); the spread between replicates gives the error of a mean over draws.
 """
 
 from __future__ import annotations

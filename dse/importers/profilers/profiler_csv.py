@@ -66,7 +66,7 @@ class CsvLayout:
     """A layout of CSV files: the columns that identify it, and the roles of some columns.
 
     If a row is one metric, ``name``, ``unit`` and ``value`` are the columns of the metric, and
-    ``key`` those that identify the launch.
+    ``key`` lists the columns that identify the launch.
     """
 
     kind: str
