@@ -71,12 +71,12 @@ class Meter:
         self._state_text = text
 
     def show_working(self, what: str, seconds: float) -> None:
-        """Show for how long a query has been running, and its last stored progress."""
+        """Show for how long a query has been running, and the last stored progress."""
         self._show(f"{what}: {seconds:.0f} s so far{self._state_text}")
 
     def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
-            if self._closed:  # threads of an interrupted run may still call this
+            if self._closed:  # threads of an interrupted run may still call this method
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0

@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 _STEP = 1e-4
 #: Ratio of the larger to the smaller step.
 _STEP_RATIO = 8
-#: If two slopes differ by more than this times 1 + |slope|, the output has a jump or a corner.
+#: Two slopes that differ by more than this factor of 1 + |slope| indicate a jump or a corner.
 _SLOPE_TOLERANCE = 1e-2
 #: Relative step of an integer quantity; the step is at least one.
 _INTEGER_STEP = 0.01
@@ -50,7 +50,7 @@ _INTEGER_STEP = 0.01
 class Elasticities:
     """Elasticities of outputs by inputs; ``sides`` has shape (3, outputs, inputs).
 
-    The first axis of ``sides`` has 3 entries: a smaller input, a larger input, and both of them.
+    The entries of its first axis are for smaller inputs, for larger inputs, and for both sides.
     """
 
     inputs: tuple[str, ...]
@@ -140,7 +140,7 @@ def _extrapolated_slope(far: float, near: float) -> float:
 
 
 def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
-    """Return elasticities (below, above, both sides) at index ``place`` from its neighbours."""
+    """Return elasticities (below, above, both sides) at index ``place``, from neighbour points."""
     order = np.argsort(x)
     i = int(np.flatnonzero(order == place)[0])
     x, y = x[order], y[order]

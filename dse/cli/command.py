@@ -280,7 +280,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Warn of numbers that seem to lack a unit, except those in ``original``; return the study."""
+    """Warn of numbers that seem to lack a unit, except numbers in ``original``; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()
@@ -442,7 +442,7 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.compile_cache.build" in sys.modules:  # only compiling imports it
+                if "stochastic.compile_cache.build" in sys.modules:  # imported only to compile
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()

@@ -78,7 +78,7 @@ def complete_point(
 
 # --- the options
 def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that have a value; a verb uses its defaults for all others."""
+    """Return the options that have a value; a verb uses defaults for all other options."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
 
 

@@ -165,7 +165,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     """Measure the cycles of dependent loads against the size of the data.
 
     One thread follows a ring in random order; each element of the ring is in a separate cache line.
-    The thread follows the ring once before the timed pass, so that a ring that fits in a cache is cached.
+    An untimed pass over the ring comes first, so that a ring that fits in a cache is cached.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def power(
 def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
-    """Return pairs (memory clock, core clock) to set; NaN and NaN if the driver offers none."""
+    """Return pairs (memory clock, core clock) to set; one pair of NaN if the driver offers none."""
     if not offered:
         if clocks or memory_clocks:
             raise DseError(

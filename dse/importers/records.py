@@ -156,7 +156,7 @@ def identifier(text: str) -> str:
 
 
 def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRows:
-    """Normalize the names, units and types of records; ``units`` override those of the file."""
+    """Normalize the names, units and types of records; ``units`` override units of the file."""
     headers: dict[str, str] = {}
     for header in records.columns:
         name = identifier(header)
@@ -360,7 +360,7 @@ def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset
 
 
 def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
-    """Convert records to a Dataset; ``units`` override those of the file.
+    """Convert records to a Dataset; ``units`` override the units of the file.
 
     ``shape`` is ``"grid"``, ``"rows"`` or ``"auto"``. ``"auto"`` makes a grid if no configuration
     occurs twice and at least half of all combinations of axis values occur.

@@ -106,7 +106,7 @@ def resample_means(values: Floats, block: int, times: int, rng: np.random.Genera
 
 #: Number of resamples of each configuration.
 RESAMPLES = 4096
-#: A configuration is a candidate if the intervals mean ± this number of standard errors overlap.
+#: Half-width of intervals of means, in standard errors; candidates overlap the best interval.
 MAX_ERRORS_BEHIND = 6.0
 #: A configuration with at least this chance counts as the best.
 SURE_CHANCE = 0.95

@@ -309,7 +309,7 @@ def free_quantities(
 
 
 def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
-    """Return the grid with statistics as formulas, so that they change with the varied inputs."""
+    """Return the grid with statistics as formulas, so that statistics change with inputs."""
     whole = expand_statistics(grid, inputs_move=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
         for stat in graph.statistics:

@@ -218,8 +218,8 @@ def complete_options(
     """Return the options of a plot: the given ones, and defaults for all others that it needs.
 
     The study's ``[best]`` gives the objective, which is also the quantity to draw; without
-    ``[best]``, the first output is drawn. Axes that the plot does not show are fixed at the optimum of ``[best]``,
-    or else at a middle value.
+    ``[best]``, the first output is drawn. Axes that the plot does not show are fixed at the optimum
+    of ``[best]``, or else at a middle value.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}

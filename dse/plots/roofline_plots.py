@@ -30,7 +30,7 @@ _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
 _TOLERANCE = 1e-3
 #: Factor by which an axis extends beyond the points at both ends.
 _MARGIN = 3.0
-#: Ceilings share a label if their ratio is at most this.
+#: Maximum ratio of two ceilings that share a label.
 _NEAR = 1.25
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 
@@ -39,7 +39,7 @@ _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 class RooflinePoint:
     """A kernel on a machine: times [s], predicted or measured, and quantities of ``roofline``.
 
-    ``times`` are the time and both ends of its interval, which are equal if it was measured.
+    ``times`` are the time and both ends of its interval, which are equal for a measured time.
     """
 
     name: str

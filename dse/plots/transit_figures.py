@@ -156,8 +156,8 @@ def _apply_move(
 ) -> tuple[Move | None, dict[str, float]]:
     """Return the advice that suggests a move (or None), and the quantities after the move.
 
-    ``move`` names inputs to change, joined by +. The inputs are multiplied by the factor of the advice
-    or by a default; if the machine has no room for larger inputs, they are divided by the default.
+    ``move`` names inputs to change, joined by +. The inputs are multiplied by the factor of the
+    advice or by a default; if the machine has no room for this, they are divided by the default.
     """
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")

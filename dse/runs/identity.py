@@ -53,7 +53,7 @@ def is_expanded(tree: Mapping[str, Any]) -> bool:
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
     """Return the identity that the manifest of a study's store contains.
 
-    The identity consists of attributes, hashes of equations and values, and the shapes of the chunks.
+    The identity consists of attributes, hashes of equations and values, and shapes of chunks.
     """
     from dse.inputs.provenance import check_sources, fingerprints
 

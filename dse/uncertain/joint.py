@@ -114,9 +114,9 @@ def read_joint_law(
 ) -> JointRows | JointNormal | None:
     """Read an entry of ``[random]`` as a joint law; return None if it is the law of one quantity.
 
-    ``{"fit": path or Fit}`` takes the values and covariance of a fit; ``label`` chooses one
-    of several labels of a fit. ``{"file": path, "columns": {quantity: column}}`` takes the rows of a CSV
-    file.
+    ``{"fit": path or Fit}`` takes the values and covariance of a fit; ``label`` chooses one of
+    several labels of a fit. ``{"file": path, "columns": {quantity: column}}`` takes the rows of a
+    CSV file.
     """
     where = f"random {key}"
     if hasattr(value, "covariance"):

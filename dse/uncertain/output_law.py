@@ -32,7 +32,7 @@ Function = Callable[[Floats], Floats]
 
 #: Lowest quantile level at which inputs are drawn.
 _MIN_LEVEL = 2.0**-40
-#: The range of an input is divided into this many parts; monotonicity is proven on each part.
+#: Number of parts of the range of an input; monotonicity is proven on each part separately.
 _PIECES = sizes.OUTPUT_PIECES
 
 
