@@ -50,7 +50,7 @@ _INTEGER_STEP = 0.01
 class Elasticities:
     """Elasticities of outputs by inputs; ``sides`` has shape (3, outputs, inputs).
 
-    The entries of its first axis are for smaller inputs, for larger inputs, and for both sides.
+    Axis 0 of ``sides`` has slopes to smaller inputs, slopes to larger inputs, and two-sided slopes.
     """
 
     inputs: tuple[str, ...]

@@ -280,7 +280,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Warn of numbers that seem to lack a unit, except numbers in ``original``; return the study."""
+    """Warn of numbers that seem to lack a unit, unless ``original`` has them; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()

@@ -114,7 +114,7 @@ def boxes_dataset(
     boxes: CertifiedBoxes,
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Return a Dataset of boxes, and of the numbers of configurations for each value of ``per``."""
+    """Return a Dataset of boxes, with the numbers of configurations for each value of ``per``."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
     counts = [idle * count for count in _box_sizes(boxes)]
     order = box_order(boxes)

@@ -320,7 +320,7 @@ def read_study_text(
 def read_axes(
     axes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> dict[str, Any]:
-    """Return the axes in a study's text; read the long axes, of which the text has only a hash."""
+    """Return the axes in a study's text; read the long axes, for which the text has only a hash."""
     values = dict(axes)
     for name, spec in axes.items():
         if isinstance(spec, dict) and "sha256" in spec:

@@ -214,7 +214,7 @@ class StudyData:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the parts of laws that were cut off, because they are outside a domain."""
+        """Sentences on the parts of laws that were cut off because these parts are outside a domain."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
         return [f"{name}: {text}" for name, text in cut.items()]
 
@@ -311,7 +311,7 @@ class StudyData:
         where: str | Sequence[str],
         per: Sequence[str] = (),
     ) -> Grid:
-        """Return the grid for a query, and warn of points at which its formulas fail.
+        """Return the grid for a query, and warn of points at which a formula fails.
 
         Axes that only occur inside statistics of the query are removed, and so is the axis of
         draws unless it is in ``per``.

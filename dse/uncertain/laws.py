@@ -33,7 +33,7 @@ _MAX_CUT_SHARE = 1e-3
 class InputLaw:
     """The law of one quantity in its stored unit, as quantile function and CDF.
 
-    Discrete laws also have ``values`` and ``weights``. ``note`` says what was cut off.
+    Discrete laws also have ``values`` and ``weights``. ``note`` says which part was cut off.
     """
 
     quantile: Callable[[Floats], Floats]
