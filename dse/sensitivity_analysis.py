@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 _STEP = 1e-4
 #: Ratio of the larger to the smaller step.
 _STEP_RATIO = 8
-#: Two slopes that differ by more than this factor of 1 + |slope| indicate a jump or a corner.
+#: Slopes that differ by more than this factor times 1 + |slope| indicate a jump or a corner.
 _SLOPE_TOLERANCE = 1e-2
 #: Relative step of an integer quantity; the step is at least one.
 _INTEGER_STEP = 0.01

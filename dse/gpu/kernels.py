@@ -195,7 +195,7 @@ def stamp_blocks(values: Any, term: Any, rounds: Any, stamps: Any) -> None:
 def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> None:
     """Follow a ring of indices in each block, and record its multiprocessor, start and end.
 
-    ``places`` uint32 (blocks): the first index of each block, overwritten by the last; ``ring``
+    ``places`` uint32 (blocks): the first index of each block, replaced by the last index; ``ring``
     uint32 (size): for each index, the next index; ``rounds`` int32 (blocks): number of loads;
     ``stamps`` as for :func:`stamp_blocks`.
     """

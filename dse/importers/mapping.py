@@ -164,7 +164,7 @@ class ColumnFormulas:
         self.sources: dict[str, str] = {}
 
     def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """Compute the first formula whose columns all exist; return its unit, or None."""
+        """Compute the first formula whose columns exist, and return its unit; otherwise, None."""
         for formula in formulas:
             text, unit = split_header(formula)
             needed = formula_columns(formula)

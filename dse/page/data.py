@@ -260,7 +260,7 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
         equations = read_json(ds.attrs.get("equations", "[]"))
     except ValueError:  # another program may use this attribute for something else
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # several models have a dict
+    for row in equations if isinstance(equations, list) else ():  # for several models: a dict
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -654,7 +654,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile graphs and conditions to JavaScript twice: with formulas computed, or as inputs."""
+    """Compile graphs and conditions to JavaScript twice: formulas are computed, or are inputs."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph

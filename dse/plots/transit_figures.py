@@ -49,7 +49,7 @@ _MEASURED_OUTPUTS = (
 #: Capacity of a system that never limits the other one, in the unit of the capacity.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Default factor of an input without an end value from advice; a divisor if it cannot be larger.
+#: Factor for an input if advice gives no end value; divisor if no larger value is feasible.
 _DEFAULT_FACTOR = 2.0
 #: Regimes narrower than this fraction of the plot have a vertical name.
 _UPRIGHT_LABEL_WIDTH = 0.2

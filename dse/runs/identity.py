@@ -163,7 +163,7 @@ def rebuild_study(
 ) -> tuple[StudyData, dict[str, Any]]:
     """Rebuild the study of a store, or take ``study``; return the checked study and the manifest.
 
-    Raises DseError if the equations or values have changed since, or if ``study`` is another study.
+    Raises DseError if the equations or values have changed since, or if ``study`` does not match.
     """
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout

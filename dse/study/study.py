@@ -214,7 +214,7 @@ class StudyData:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the parts of laws that were cut off because these parts are outside a domain."""
+        """Sentences on the parts of laws that lie outside a domain and were cut off."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
         return [f"{name}: {text}" for name, text in cut.items()]
 
