@@ -55,7 +55,7 @@ def shortest_run_time(kernels: Any, run: Any) -> float:
 
 
 def check_result(is_right: bool) -> None:
-    """Raise DseError if the result of a kernel is wrong, because its time is then meaningless."""
+    """Raise DseError if the result of a kernel is wrong, because the time is then meaningless."""
     if not is_right:
         raise DseError(
             "the threads did not do their work: the versions of GPU driver, CUDA toolkit and "

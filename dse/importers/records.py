@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Values of a column in stored (SI) units, and its attributes.
+#: The values of a column in stored (SI) units, and the attributes of the column.
 Column = tuple[NDArray[Any], dict[str, Any]]
 #: Usual names of units that are otherwise written as quotients.
 _UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}

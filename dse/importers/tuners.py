@@ -74,7 +74,7 @@ _ERRORS = {
     "CompilationFailedConfig": "compile",
     "RuntimeFailedConfig": "runtime",
 }
-#: Times in T4 that are read besides run times, and their columns; other times describe the tuner.
+#: Columns for the times in T4 that are read besides run times; other times describe the tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
 #: Keys of a cache that describe the tuner and not the configuration.
 _TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp"}

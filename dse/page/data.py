@@ -106,7 +106,7 @@ def _line_style(name: str) -> dict[str, Any]:
 
 
 def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
-    """Return the model transit without other models, compiled for each of its supply curves."""
+    """Return the model ``transit`` without other models, compiled for each of its supply curves."""
     labels = grid.model.quantity("supply").labels or ()
     graphs: dict[tuple[str, ...], Graph]
     graphs = {(label,): load_model("transit").graph(supply=label) for label in labels}
@@ -567,7 +567,7 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
-    """True if the page can contain a leaf: it has numbers, which are the same in all draws."""
+    """True if the page can contain a leaf: the values are numbers and equal in all draws."""
     return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 

@@ -266,7 +266,7 @@ def format_time_axis(ax: Axes) -> None:
 
 
 def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
-    """Draw the probability that a launch takes longer, with a line for each configuration."""
+    """Draw the probability that a launch takes longer than a time; a line per configuration."""
     lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
     styles = distinct_styles([line.label for line in lines])

@@ -23,8 +23,8 @@ _Study = TypeVar("_Study", bound=Any)
 def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
     """Return the statistics that a run stores for a random output: its mean and the mean's error.
 
-    If the output is a statistic over the draws, return the statistic and its error. Labels and
-    cases have no mean; return nothing.
+    If the output is a statistic over the draws, return the statistic and its error. For labels
+    and cases, which have no mean, return nothing.
     """
     quantities = model.quantities
     text = quantities[name].is_label if name in quantities else name.isidentifier()

@@ -170,7 +170,7 @@ class RandomInputs:
         return single | {key: law.names for key, law in self.joint.items()}
 
     def nested_axis(self, known_inputs: Collection[str], outer: int, inner: int) -> Axis:
-        """Return an axis with ``inner`` draws of the other inputs for each draw of the known ones.
+        """Return an axis: ``inner`` draws of the other inputs for each draw of the known inputs.
 
         There are ``outer`` draws of the known inputs in each replicate. Draws are grouped by
         replicate, then by the known values. The other inputs are points of one Sobol sequence,

@@ -234,7 +234,7 @@ def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, i
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Return the law of weighted values, given that they are finite; merge equal values."""
+    """Return the law of the finite values among weighted values; merge equal values."""
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
