@@ -69,7 +69,7 @@ _INPUT_ERRNOS = {
 
 
 def _error_message(error: Exception) -> str:
-    """Return the text of an error; if values are missing, add models that compute them."""
+    """Return the text of an error; for missing values, also name models that compute them."""
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text

@@ -63,7 +63,7 @@ _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
 def extra_quantities(model: Model) -> list[str]:
-    """Return the quantities of a model that its figures and its advice need."""
+    """Return the quantities that the figures and the advice of a model need."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:

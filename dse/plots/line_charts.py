@@ -92,8 +92,8 @@ def lines(
 
     Keys of ``row``: ``with`` lists further quantities; ``alone`` forbids other axes; ``apart``
     reserves the colours of some meanings; ``smallest`` names the minimum of all quantities;
-    ``style`` and ``label`` apply to the lines; ``mark`` adds marks,
-    ``references`` lines, ``bottom`` a lower limit, ``ylabel`` a label; ``cut`` clips a spike.
+    ``style`` and ``label`` apply to the lines; ``mark`` adds marks, ``references`` reference lines,
+    ``bottom`` a lower limit, and ``ylabel`` a label; ``cut`` clips a spike.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
     known = [r for r in row.get("references", ()) if r.get("x", x) == x]
