@@ -20,7 +20,7 @@ def _order(name: str) -> tuple[bool, str]:
     return name[0].islower(), re.sub(r"\d+", lambda number: f"{int(number[0]):09}", name)
 
 
-#: The module that defines each public name, read from the stub; it is imported on first use.
+#: The module that defines each public name, read from the stub; a module is imported on first use.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE_OF = {
     name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)

@@ -9,7 +9,7 @@ if (
     os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # this module is the program
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until a handler is set, end without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback before signals are handled
 
 from dse.signals import report_interrupt, signals_as_exceptions
 from sweeps.runtime import interrupts

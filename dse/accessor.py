@@ -69,7 +69,7 @@ class DatasetAccessor:
         return ", ".join([*(str(name) for name in names if name), f"study {digest[:8]}"])
 
     def labels(self, name: str) -> xr.DataArray:
-        """Return the labels of a case, or another variable with flags; ``""`` for unknown values.
+        """Return the labels of a case or of another variable with flags; ``""`` for unknown values.
 
         Raises
         ------

@@ -14,7 +14,7 @@ _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
 #: Texts in parentheses that are not read as units: "(min)" usually means minimum, not minutes.
 _NO_UNITS = {"min", "K", "A"}
-#: Ends of names after which "(s)" means seconds; after other names it is a plural.
+#: Ends of names after which "(s)" means seconds; after other names "(s)" is a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)
 _WORDS = {
     "s": "sec secs second seconds",

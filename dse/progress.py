@@ -23,7 +23,7 @@ ProgressOption: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
-    """Progress listener that shows text, from the second ``after`` on.
+    """Progress listener that shows text after the first ``after`` seconds.
 
     On a terminal or in a notebook it updates one line, which is removed at the end. Otherwise it
     writes a line to standard error every few seconds and at the end. ``objective`` is the name and
@@ -71,12 +71,12 @@ class Meter:
         self._state_text = text
 
     def show_working(self, what: str, seconds: float) -> None:
-        """Show for how long a query has been running, and its last stored progress."""
+        """Show for how long a query has been running, and the last stored progress."""
         self._show(f"{what}: {seconds:.0f} s so far{self._state_text}")
 
     def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
-            if self._closed:  # threads of an interrupted run may still call this
+            if self._closed:  # threads of an interrupted run may still call this method
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
@@ -157,7 +157,7 @@ class JsonLines:
 def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[Any]:
     """Yield the progress listener for an option: a new meter, the given function, or None.
 
-    A meter shows text from the second ``after`` on, and is closed at the end.
+    A meter shows text after the first ``after`` seconds, and is closed at the end.
     """
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
@@ -173,9 +173,9 @@ def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[
 def show_progress(
     progress: ProgressOption, activity: str, sign: float = 1.0, after: float = 1.0
 ) -> Iterator[None]:
-    """Show or report the progress of a query, from the second ``after`` on.
+    """Show or report the progress of a query, after its first ``after`` seconds.
 
-    The best values that it reports are multiplied by ``sign``.
+    Best values are multiplied by ``sign`` before they are reported.
     """
     with progress_listener(progress, after) as listener:
         if progress is not True:

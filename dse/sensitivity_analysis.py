@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 _STEP = 1e-4
 #: Ratio of the larger to the smaller step.
 _STEP_RATIO = 8
-#: If two slopes differ by more than this times 1 + |slope|, the output has a jump or a corner.
+#: Slopes that differ by more than this factor times 1 + |slope| indicate a jump or a corner.
 _SLOPE_TOLERANCE = 1e-2
 #: Relative step of an integer quantity; the step is at least one.
 _INTEGER_STEP = 0.01
@@ -50,7 +50,7 @@ _INTEGER_STEP = 0.01
 class Elasticities:
     """Elasticities of outputs by inputs; ``sides`` has shape (3, outputs, inputs).
 
-    The first axis of ``sides`` is: towards smaller inputs, towards larger inputs, both sides.
+    Axis 0 of ``sides`` has slopes to smaller inputs, slopes to larger inputs, and two-sided slopes.
     """
 
     inputs: tuple[str, ...]
@@ -133,14 +133,14 @@ def _elasticities(
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
-    """Return the Richardson extrapolation of two slopes; NaN if they differ, as at a jump."""
+    """Return the Richardson extrapolation of two slopes; NaN if the slopes differ, as at a jump."""
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
 
 
 def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
-    """Return elasticities (below, above, both sides) at index ``place`` from its neighbours."""
+    """Return elasticities (below, above, both sides) at index ``place``, from neighbour points."""
     order = np.argsort(x)
     i = int(np.flatnonzero(order == place)[0])
     x, y = x[order], y[order]

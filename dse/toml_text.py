@@ -100,7 +100,7 @@ def toml_key(name: str) -> str:
 def value_line(name: str, value: str, origin: str, text: str) -> str:
     """Return the line of a machine or workload file for a value and its source or assumption.
 
-    ``value`` is TOML text; ``text`` is its source if ``origin`` is ``"source"``, and its assumption
-    if ``origin`` is ``"assumed"``.
+    ``value`` is TOML text; ``text`` is the source of the value if ``origin`` is ``"source"``, and
+    the assumption if ``origin`` is ``"assumed"``.
     """
     return f"{toml_key(name)} = {{ value = {value}, {origin} = {toml_value(text)} }}"

@@ -130,7 +130,6 @@ def _numbers(texts: list[str]) -> list[Any]:
 
 
 def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
-    """Return a decorator that adds the option for a parameter, as its default and type require."""
     flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
     if parameter.name == "where":
         return where_option(text.removesuffix("."))

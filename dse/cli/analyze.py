@@ -40,7 +40,7 @@ _ARRAYS = "Size of an array that an argument points to, or a formula; repeatable
 def _sizes(text: str | None) -> tuple[int | str, ...]:
     if not text:
         return ()
-    from dse.analysis.launch import split_sizes  # imports all of the analysis
+    from dse.analysis.launch import split_sizes  # this import loads all of the analysis
 
     return split_sizes(text)
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key of the exit status, in the metadata of click's context, of a command that prints an answer.
+#: Key of the exit status in the metadata of click's context, for commands that print an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (
@@ -62,14 +62,14 @@ _FAILURES = (
 )
 #: Values of ``errno`` that a wrong path causes; any other value is a failure of the system.
 _INPUT_ERRNOS = {
-    None,  # an OSError that a library raised without a number
+    None,  # a library raised an OSError without a number
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
 
 
 def _error_message(error: Exception) -> str:
-    """Return the text of an error; if values are missing, add models that compute them."""
+    """Return the text of an error; for missing values, also name models that compute them."""
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text
@@ -280,7 +280,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Warn of numbers that seem to lack a unit, except those in ``original``; return the study."""
+    """Warn of numbers that seem to lack a unit, unless ``original`` has them; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()
@@ -324,7 +324,7 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 
 
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Return the Dataset of several models, and the query in [best] if it is a study file."""
+    """Return the Dataset of several models, and the query in [best] if the path is a study file."""
     from dse.study.study import StudyData
     from dse.verbs.study import run
 
@@ -365,7 +365,7 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def query_from_options(
     query: Mapping[str, Any], study_query: Mapping[str, Any] | None
 ) -> BestQuery | None:
-    """Return the query of the options; without an objective they only change the study's query."""
+    """Return the query of the options; options without an objective change the study's query."""
     from dse.study.study import read_best
 
     if "minimize" in query or "maximize" in query:
@@ -442,7 +442,7 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.compile_cache.build" in sys.modules:  # is imported only to compile
+                if "stochastic.compile_cache.build" in sys.modules:  # imported only to compile
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
@@ -487,7 +487,7 @@ def compile_in_background(
     The program starts when this process must compile ``first_function`` (default: any function
     except ``waited_functions``). Before this process compiles one of ``waited_functions``, it waits
     for the program. Yields a function that waits for the program. Without a cache or a second core
-    the program does not run. Functions that it does not compile are compiled here when needed.
+    the program does not run. Functions that the program lacks are compiled here when needed.
     """
     from stochastic.compile_cache import cache_folder, compile_listener
 

@@ -24,7 +24,7 @@ _EXTRAS = {
     "s3": "stores on s3://",
     "slurm": "clusters under Slurm",
 }
-#: Checked part, its state and details; the state is ok, absent (missing but not needed) or wrong.
+#: A checked part, its state (ok, wrong, or absent: missing but not needed), and details.
 _Finding = tuple[str, str, str]
 _KEYS = ("what", "state", "told")
 

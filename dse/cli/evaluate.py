@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
 
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
-#: Maximum number of rows of an answer that get intervals.
+#: In an answer with more rows than this, only the first rows get intervals.
 _MAX_INTERVALS = 256
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 

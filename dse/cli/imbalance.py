@@ -23,7 +23,7 @@ QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 #: Quantiles come from a simulation if there are fewer lanes than _FEW_LANES and the law has more
 #: values than _VALUES.
 _FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
-#: Number of groups of this simulation.
+#: Number of groups that this simulation of quantiles draws.
 _GROUPS = sizes.LAW_GROUPS
 #: Number of candidate edges of bins, if the law has too many values to try all.
 _PLACES = sizes.LAW_PLACES

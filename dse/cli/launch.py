@@ -167,7 +167,7 @@ def _launch_law_data(
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
-    """Combine the numbers at the same place of two nested dicts; keep the texts of ``late``."""
+    """Combine the numbers with equal keys in two nested dicts; texts are taken from ``late``."""
     if isinstance(late, dict):
         return {name: _combine(early[name], late[name], combine_numbers) for name in late}
     return late if isinstance(late, str) else combine_numbers(early, late)

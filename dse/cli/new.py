@@ -99,7 +99,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
 
 def _similar_machine(entry: Entry) -> Entry:
-    """Return, among machines with a latency, the nearest in compute capability."""
+    """Return the machine with the nearest compute capability, among those with a known latency."""
     from dse.catalog.entries import machines
 
     def distance(other: Entry) -> tuple[float, int, int]:
@@ -113,7 +113,7 @@ def _similar_machine(entry: Entry) -> Entry:
 
 # --- the lines of the file
 def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
-    """Return the models that become usable with the values of ``other``, and what each lacks."""
+    """Return the models that the values of ``other`` make usable, and what each model lacks now."""
     from dataclasses import replace
 
     from dse.catalog.entries import unavailable_models

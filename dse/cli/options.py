@@ -78,7 +78,7 @@ def complete_point(
 
 # --- the options
 def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that have a value; a verb uses its defaults for all others."""
+    """Return the options that have a value; a verb uses defaults for all other options."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
 
 
@@ -155,7 +155,7 @@ def values_option(
     commas: bool = False,
     parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
-    """Return a repeatable option that takes NAME=VALUE, or several of them if ``commas``."""
+    """Return a repeatable option that takes a pair NAME=VALUE, or several pairs if ``commas``."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
         return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))

@@ -201,7 +201,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return all arguments of the function that draws a kind, and separately the defaulted ones."""
+    """Return all arguments of the function that draws a kind, and the defaults among them."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}

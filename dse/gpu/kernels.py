@@ -12,12 +12,12 @@ from numba import cuda
 
 from stochastic.kernels.gpu import SIMULATED, clock
 
-#: Number of operations in a round of :func:`multiply_add`; there is no jump between them.
+#: Number of operations in a round of :func:`multiply_add`; no jump separates these operations.
 OPERATIONS_PER_ROUND = 64
 #: Factor of :func:`multiply_add`, a constant in the code. With the factor in a third register, two
-#: of the three can be in one register bank, and an H100 then reaches half of its peak.
+#: of the three registers can be in one bank, and an H100 then reaches half of its peak.
 _HALF = np.float32(0.5)
-_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update it about this often
+_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update the power about as often
 
 
 @cuda.jit
@@ -26,7 +26,7 @@ def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
 
     ``ring`` uint32 (size): for each index, the next index; ``ends`` uint32 (threads): the last
     index of each thread; ``requests``: number of requests of each thread. Indices are unsigned
-    because Numba tests the sign of other indices before each request, which takes time.
+    because Numba tests the sign of signed indices before each request, which takes time.
     """
     thread = cuda.grid(1)
     place = np.uint32(thread)
@@ -98,7 +98,7 @@ def min_plus_square(tile: int) -> Any:
 
 
 def time_run(run: Callable[[], None]) -> float:
-    """Return the time from the call of ``run`` until the device has finished its launches. [s]"""
+    """Return the time until the device has finished all launches that ``run`` makes. [s]"""
     cuda.synchronize()
     start = time.perf_counter()
     run()
@@ -195,7 +195,7 @@ def stamp_blocks(values: Any, term: Any, rounds: Any, stamps: Any) -> None:
 def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> None:
     """Follow a ring of indices in each block, and record its multiprocessor, start and end.
 
-    ``places`` uint32 (blocks): the first index of each block, overwritten by its last; ``ring``
+    ``places`` uint32 (blocks): the first index of each block, replaced by the last index; ``ring``
     uint32 (size): for each index, the next index; ``rounds`` int32 (blocks): number of loads;
     ``stamps`` as for :func:`stamp_blocks`.
     """

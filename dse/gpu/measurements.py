@@ -4,8 +4,8 @@ There are measurements of Transit's two curves (Li 2015, §3), latency, clocks a
 launches and of their blocks, the loss of lockstep (Swatman 2022, Algorithm 1), and all-pairs
 shortest paths (Ma 2014, §IV).
 
-All functions raise LawError without numba-cuda or a GPU, and DseError for impossible numbers, or if
-the result of a kernel is wrong.
+All functions raise LawError if numba-cuda or a GPU is missing, and DseError for impossible numbers
+or a wrong result of a kernel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RING_OF_BLOCKS = 2**23  # size in bytes of a ring larger than an L1 cache and s
 _MAX_CLOCKS = 8  # default number of core clocks of a power measurement
 MAX_THREADS = 1024  # maximum number of threads in a block
 _MAX_ROWS = 64  # maximum edge of a tile: three tiles of float32 must fit in 48 KiB
-#: Laws of Swatman 2022, Table I, which has each law with each number of lanes.
+#: Laws of Swatman 2022, Table I. The table combines each law with each number of lanes.
 LAWS: tuple[str, ...] = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
 LAWS += ("negative_binomial:5,0.3",)
 LANES = (2, 4, 8, 16, 32)
@@ -55,7 +55,7 @@ def shortest_run_time(kernels: Any, run: Any) -> float:
 
 
 def check_result(is_right: bool) -> None:
-    """Raise DseError if the result of a kernel is wrong, because its time is then meaningless."""
+    """Raise DseError if the result of a kernel is wrong, because the time is then meaningless."""
     if not is_right:
         raise DseError(
             "the threads did not do their work: the versions of GPU driver, CUDA toolkit and "
@@ -165,7 +165,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     """Measure the cycles of dependent loads against the size of the data.
 
     One thread follows a ring in random order; each element of the ring is in a separate cache line.
-    It follows the ring once before the timed pass, so that a ring that fits in a cache is in it.
+    An untimed pass over the ring comes first, so that a ring that fits in a cache is cached.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
 
 
 def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a ring (for each index, the next index), and its indices in ring order from 0."""
+    """Return a ring (for each index, the next index), and the indices in ring order, from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
     ring = np.zeros(size // 4, np.uint32)
@@ -315,7 +315,7 @@ def power(
 def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
-    """Return pairs (memory clock, core clock) to set; a pair of NaN if the driver offers none."""
+    """Return pairs (memory clock, core clock) to set; one pair of NaN if the driver offers none."""
     if not offered:
         if clocks or memory_clocks:
             raise DseError(
@@ -412,7 +412,7 @@ def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> 
         ring, order = _random_ring(_RING_OF_BLOCKS, np.random.default_rng(0))
         first = (
             np.arange(len(work)) * len(order) // len(work)
-        )  # each block begins at another element
+        )  # each block begins at a different element
         start, expected = order[first], order[(first + work) % len(order)]
         kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
     else:
@@ -496,7 +496,7 @@ def launches(
 
 
 def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
-    """Return the number of used multiprocessors times the most blocks that ran at once on one.
+    """Return the number of used multiprocessors times the maximum of concurrent blocks on one.
 
     >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
     4
@@ -576,7 +576,7 @@ def lockstep(
 def shortest_paths(
     distances: Any, *, tile_dim: int = 32, threads: int = 256, padding: int = 0
 ) -> tuple[NDArray[np.float32], float]:
-    """Compute the lengths of all shortest paths on the GPU, and time it (Ma 2014, Eq. 9).
+    """Compute and time the lengths of all shortest paths on the GPU (Ma 2014, Eq. 9).
 
     Parameters
     ----------

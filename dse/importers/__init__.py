@@ -1,4 +1,4 @@
-"""Read measurements as Datasets in the form of a study's results, so that queries work on both."""
+"""Read measurements as Datasets in the form of a study's results, so that queries accept them."""
 
 from __future__ import annotations
 

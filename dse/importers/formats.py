@@ -65,7 +65,7 @@ class MeasurementFormat:
     """A format of files of measurements: a row of :data:`FORMATS`.
 
     ``reader`` is a function that returns :class:`Records`, or None if the file has another format.
-    It may be a text ``module:function``, which is imported at first use. A JSON format is
+    ``reader`` may be a text ``module:function``, imported at first use. A JSON format is
     recognised by the top-level ``key``, another format by the function ``matches``. ``suffixes``
     are the suffixes of files that may have the format.
     """

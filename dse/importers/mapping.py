@@ -83,7 +83,7 @@ def _text_tuple(value: Any) -> tuple[str, ...]:
 def find_map(records: Records) -> ColumnMap | None:
     """Return the shipped map for the format of a file, or for a table with known columns."""
     maps = shipped_maps()
-    if records.kind == "ktt":  # the names of its counters show which profiler KTT used
+    if records.kind == "ktt":  # the names of the counters show which profiler KTT used
         nvprof = "nvprof" if "inst_executed" in records.columns else ""
         profiler = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
         return merge_maps(maps["ktt"], maps.get(profiler))
@@ -95,7 +95,7 @@ def find_map(records: Records) -> ColumnMap | None:
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
-    """Return ``column_map``, completed by the formulas of ``fallback`` for other quantities."""
+    """Return ``column_map`` plus the formulas of ``fallback`` for quantities that it lacks."""
     if column_map is None or fallback is None:
         return column_map or fallback
     kinds = {kind: (getattr(column_map, kind), getattr(fallback, kind)) for kind in _SECTIONS}
@@ -136,9 +136,9 @@ def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
 
 
 _MAX_NUMBER = 1e300  # a larger number in a file means a missing value
-#: Floats represent every integer up to this one exactly; larger ones are Python integers.
+#: Floats represent every integer up to this one exactly; larger integers stay Python integers.
 _EXACT = 2**53
-#: Upper limit on Python integers; still larger numbers are floats.
+#: Upper limit on Python integers; numbers above this limit are floats.
 _LARGEST = 2**100
 
 
@@ -164,7 +164,7 @@ class ColumnFormulas:
         self.sources: dict[str, str] = {}
 
     def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """Compute the first formula whose columns all exist; return its unit, or None for none."""
+        """Compute the first formula whose columns exist, and return its unit; otherwise, None."""
         for formula in formulas:
             text, unit = split_header(formula)
             needed = formula_columns(formula)
@@ -180,7 +180,7 @@ class ColumnFormulas:
         return None
 
     def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values of a formula; integers are added exactly, then converted to floats."""
+        """Return the values of a formula as floats, or as integers if exact sums exceed 2**53."""
         above, _, below = text.partition(" / ")
         summed: Any = 0
         for term in above.split(" + "):
@@ -253,7 +253,7 @@ def map_columns(
     """Return records with the quantities that a map computes, followed by the file's columns.
 
     ``constants`` are quantities and labels that the file lacks; they apply to all rows. If columns
-    of ``user_map`` are missing, an error is raised; for other maps, a note names what is left out.
+    of ``user_map`` are missing, an error is raised; for other maps, a note names what is omitted.
     """
     column_map = column_map or ColumnMap(title="")
     strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Values of a column in stored (SI) units, and its attributes.
+#: The values of a column in stored (SI) units, and the attributes of the column.
 Column = tuple[NDArray[Any], dict[str, Any]]
 #: Usual names of units that are otherwise written as quotients.
 _UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}
@@ -72,7 +72,7 @@ def column_unit(
     try:
         factor, kind = to_si_exact(1, unit)
     except UnitError as error:
-        if row is None:  # unknown unit of an unknown column: keep it in the name
+        if row is None:  # unknown unit of an unknown column: keep the unit in the name
             return Fraction(1), {"long_name": f"{header} [{unit}]", "units": "1"}
         raise UnitError(f"the unit of {header!r}: {error}; or give it by units=") from None
     if row is not None and not row.is_label:
@@ -156,7 +156,7 @@ def identifier(text: str) -> str:
 
 
 def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRows:
-    """Normalize the names, units and types of records; ``units`` override those of the file."""
+    """Normalize the names, units and types of records; ``units`` override units of the file."""
     headers: dict[str, str] = {}
     for header in records.columns:
         name = identifier(header)
@@ -272,7 +272,7 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
         all(isinstance(v, int) for v in values)
         and _EXACT < max(map(abs, values), default=0) < 2**63
     ):
-        return np.array(values, dtype=np.int64)  # floats would round them
+        return np.array(values, dtype=np.int64)  # floats would round these integers
     return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
 
 
@@ -360,7 +360,7 @@ def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset
 
 
 def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
-    """Convert records to a Dataset; ``units`` override those of the file.
+    """Convert records to a Dataset; ``units`` override the units of the file.
 
     ``shape`` is ``"grid"``, ``"rows"`` or ``"auto"``. ``"auto"`` makes a grid if no configuration
     occurs twice and at least half of all combinations of axis values occur.

@@ -106,7 +106,7 @@ def resample_means(values: Floats, block: int, times: int, rng: np.random.Genera
 
 #: Number of resamples of each configuration.
 RESAMPLES = 4096
-#: A configuration is a candidate if the intervals mean ± this number of standard errors overlap.
+#: Half-width of intervals of means, in standard errors; candidates overlap the best interval.
 MAX_ERRORS_BEHIND = 6.0
 #: A configuration with at least this chance counts as the best.
 SURE_CHANCE = 0.95
@@ -124,7 +124,7 @@ class BestCandidates(NamedTuple):
 
 
 def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) -> BestCandidates:
-    """Resample the runs of the configurations that can be the best, and rank them by chance."""
+    """Resample the runs of configurations that can be the best, and rank these configurations."""
     known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
     usual = float(np.median([share for share in known if share < math.inf]))
     means = np.array([one.values.mean() for one in runs.values()])

@@ -74,7 +74,7 @@ _ERRORS = {
     "CompilationFailedConfig": "compile",
     "RuntimeFailedConfig": "runtime",
 }
-#: Times in T4 that are read besides run times, and their columns; other times describe the tuner.
+#: Columns for the times in T4 that are read besides run times; other times describe the tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
 #: Keys of a cache that describe the tuner and not the configuration.
 _TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp"}
@@ -176,7 +176,7 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
 
 
 def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
-    """Return each column's unit: from the file, else ``time`` (for times) or from ``_UNITS``."""
+    """Return the unit of each column: from the file, else ``time`` for times, else ``_UNITS``."""
     times = ("time", "time_std", *_TIMES.values())
     return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 

@@ -148,7 +148,7 @@ def _borders_dataset(
     ways: Sequence[BorderQuantity],
     places: Mapping[str, NDArray[np.int64]],
 ) -> xr.Dataset:
-    """Return a Dataset of the case of each configuration, and the next borders along quantities."""
+    """Return a Dataset with the case at each configuration and the next border along quantities."""
     result = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
     border, beyond = (
@@ -216,7 +216,7 @@ _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases; ``family`` has the terms if the cases are its regimes."""
+    """A formula whose values are cases; if these are regimes, ``family`` has the terms."""
 
     name: str
     text: str
@@ -289,8 +289,8 @@ def case_name(table: xr.Dataset) -> str:
 def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
     """Return one row for each border: quantity, values of the other axes, border, and both cases.
 
-    On whole numbers or tabulated values, a border is the first value with the new case, which
-    depends on the direction. The rows contain the value that is found in ascending direction.
+    On whole numbers or tabulated values, a border is the first value with the new case, so the
+    border depends on the direction. The rows contain the border in ascending direction.
     """
     import pandas as pd
 

@@ -39,7 +39,7 @@ Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
-    """Return attributes of an answer: the question, those in ``more``, and those of the study."""
+    """Return the attributes of an answer: the question, ``more``, and attributes of the study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
     return {"question": question, **more, **identity}
 
@@ -73,7 +73,7 @@ def meets_of(
 
 
 def _find_boxes(grid: Grid, per: Sequence[str], count: int, tally: SearchStats) -> CertifiedBoxes:
-    """Find boxes separately for each combination of values of the axes ``per``, and join them."""
+    """Find boxes separately for each combination of values of the axes ``per``; join all boxes."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
     shape = grid.shape(per)
@@ -101,7 +101,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """Return the indices that sort boxes: proven ones first, then the largest first."""
+    """Return the indices that sort boxes: proven before other boxes, then by descending size."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -114,7 +114,7 @@ def boxes_dataset(
     boxes: CertifiedBoxes,
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Return a Dataset of boxes, and of the numbers of configurations for each value of ``per``."""
+    """Return a Dataset of boxes, with the numbers of configurations for each value of ``per``."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
     counts = [idle * count for count in _box_sizes(boxes)]
     order = box_order(boxes)
@@ -167,7 +167,7 @@ def _count_array(counts: list[int]) -> Any:
 
 
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
-    """Return an uncertain input with its lower and upper end at each value that the grid has."""
+    """Return an uncertain input: the lower and upper end for each of its values in the grid."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
         leaf = leaves.get(row.name)
@@ -309,7 +309,7 @@ def free_quantities(
 
 
 def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
-    """Return the grid with statistics as formulas, so that they change with the varied inputs."""
+    """Return the grid with statistics as formulas, so that statistics change with inputs."""
     whole = expand_statistics(grid, inputs_move=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
         for stat in graph.statistics:

@@ -49,7 +49,7 @@ _TRANSIT_QUANTITIES = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-#: Quantities that the figure of a launch needs in addition to its law.
+#: Quantities that the figure of a launch needs in addition to the law of the launch.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
@@ -63,7 +63,7 @@ _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
 def extra_quantities(model: Model) -> list[str]:
-    """Return the quantities of a model that its figures and its advice need."""
+    """Return the quantities that the figures and the advice of a model need."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:
@@ -77,7 +77,7 @@ def extra_quantities(model: Model) -> list[str]:
 
 
 def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
-    """Return the data of the figures that are specific to the model, and their functions."""
+    """Return the data of the figures of the model, and the JavaScript functions that these call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
     data: dict[str, Any] = {"looks": {n: _line_style(n) for n in names if meaning_of(n)}}
     functions: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _line_style(name: str) -> dict[str, Any]:
 
 
 def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
-    """Return the model transit without other models, compiled for each of its supply curves."""
+    """Return the model ``transit`` without other models, compiled for each of its supply curves."""
     labels = grid.model.quantity("supply").labels or ()
     graphs: dict[tuple[str, ...], Graph]
     graphs = {(label,): load_model("transit").graph(supply=label) for label in labels}
@@ -260,7 +260,7 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
         equations = read_json(ds.attrs.get("equations", "[]"))
     except ValueError:  # another program may use this attribute for something else
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # a dict is of several models
+    for row in equations if isinstance(equations, list) else ():  # for several models: a dict
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -378,7 +378,7 @@ def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
     """Return the guides for advice, except those that need a quantity that is not on the page.
 
-    Conditions are pairs of sums, each a list of products of quantities.
+    A condition is a pair of sums; a sum is a list of products; a product is a list of quantities.
     """
     outputs = set(js_program.outputs)
     result = []
@@ -419,7 +419,7 @@ def _is_of_sums(node: Node) -> bool:
 
 
 def _summands(node: Node) -> list[list[str]]:
-    """Return a sum of products of quantities as lists of their names."""
+    """Return a sum of products of quantities as a list of names for each product."""
     if node.op == "add":
         return [names for arg in node.args for names in _summands(arg)]
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
@@ -549,8 +549,8 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
-    If they differ between combinations of switches, ``which`` has the index of the variant for each
-    combination.
+    If the values differ between combinations of switches, ``which`` has the index of the variant
+    for each combination.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
@@ -567,7 +567,7 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
-    """True if the page can contain a leaf: it has numbers, which are the same in all draws."""
+    """True if the page can contain a leaf: the values are numbers and equal in all draws."""
     return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 
@@ -654,7 +654,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile graphs and conditions to JavaScript, both with computed and with given formulas."""
+    """Compile graphs and conditions to JavaScript twice: formulas are computed, or are inputs."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph

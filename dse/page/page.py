@@ -121,7 +121,7 @@ HOST = "127.0.0.1"
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
     """Return a server for the page of a Dataset on this machine; port 0 chooses a free port.
 
-    ``/?threads=100:200`` gives the page of a part of an axis, which contains more of its values.
+    ``/?threads=100:200`` gives the page of a part of an axis, with more values from this part.
     """
     from http import HTTPStatus
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -24,13 +24,13 @@ _MAX_TICKS = 8
 _TICK_DIGITS = 4
 #: Whole numbers below this are written in full in a tick label.
 _MAX_WHOLE = 1e9
-#: Colours are logarithmic if the largest value of a map is more than this many times the smallest.
+#: Ratio of the largest to the smallest value of a map above which colours are logarithmic.
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: An axis is geometric if the largest ratio of neighbours is at most this times the smallest.
+#: Maximum factor between the largest and the smallest ratio of neighbours on a geometric axis.
 _MAX_FACTOR_RATIO = 1.6
-#: An axis is geometric only if its largest value is at least this times its smallest.
+#: Minimum ratio of the largest to the smallest value on a geometric axis.
 _MIN_LOG_RATIO = 4.0
 
 
@@ -44,7 +44,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
-    """Return ``ax``, or the Axes of a new figure if it is None, with grid lines."""
+    """Return ``ax`` with grid lines; if ``ax`` is None, return the Axes of a new figure."""
     if ax is None:
         ax = new_figure(width, height).subplots()
     elif not hasattr(ax, "get_legend_handles_labels"):

@@ -140,7 +140,7 @@ def stack(
     """Draw stacked shares along one axis: bars if it has labels, areas if it has numbers.
 
     ``row["series"]`` maps quantities to labels and ``row["total"]`` is their sum. ``row["ylabel"]``
-    is the label of the sum if it is not a quantity, and ``row["top"]`` its maximum.
+    is the label of the sum if it is not a quantity, and ``row["top"]`` the end of its axis.
     """
     series = row["series"]
     total = row.get("total", next(reversed(series)))

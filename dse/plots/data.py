@@ -215,11 +215,11 @@ GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 def complete_options(
     kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
 ) -> dict[str, Any]:
-    """Return the given options of a plot, completed by defaults for the others that it needs.
+    """Return the options of a plot: the given ones, and defaults for all others that it needs.
 
-    The study's ``[best]`` gives the objective, which is also the quantity to draw; without it, the
-    first output is drawn. Axes that the plot does not show are fixed at the optimum of ``[best]``,
-    or else at a middle value.
+    The study's ``[best]`` gives the objective, which is also the quantity to draw; without
+    ``[best]``, the first output is drawn. Axes that the plot does not show are fixed at the optimum
+    of ``[best]``, or else at a middle value.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
@@ -297,7 +297,7 @@ def _axes_to_show(
 
 
 def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
-    """Return the objectives of ``[best]``; one that names a quantity is returned as this name."""
+    """Return the objectives of ``[best]``; if an objective is a quantity, return its name."""
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities

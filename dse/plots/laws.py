@@ -87,7 +87,7 @@ def fan(
 def bands(
     source: PlotSource, *, over: str | None = None, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw quantiles of the launch time along an axis, the estimate by waves and the work bound."""
+    """Draw the launch time along an axis: quantiles, the estimate by waves, and the work bound."""
     names = [f"quantile(launch_time, {q:g})" for q in (0.01, 0.1, 0.5, 0.9, 0.99)]
     estimates = {"waves_time": "waves · mean block", "work_bound_time": "no slot waits"}
     ds = plot_data(source, [*names, *estimates], at)
@@ -266,7 +266,7 @@ def format_time_axis(ax: Axes) -> None:
 
 
 def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
-    """Draw the probability that a launch takes longer, with a line for each configuration."""
+    """Draw the probability that a launch takes longer than a time; a line per configuration."""
     lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
     styles = distinct_styles([line.label for line in lines])

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_MARKERS = 24
-#: If the spike before the first full pass exceeds all later values by this factor, it is clipped.
+#: The spike before the first full pass is clipped if it exceeds all later values by this factor.
 _SPIKE_RATIO = 3.0
 
 
@@ -51,7 +51,7 @@ def _is_coincident(line: Line, other: Line) -> bool:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], looks: Sequence[Style], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines; if some coincide or if ``same``, no two lines have markers at the same point."""
+    """Draw lines; if some coincide or ``same`` is True, their markers are at different points."""
     room = all(len(line.x) >= 2 * len(lines) for line in lines)
     same = same or (room and any(_is_coincident(*pair) for pair in combinations(lines, 2)))
     for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
@@ -92,8 +92,8 @@ def lines(
 
     Keys of ``row``: ``with`` lists further quantities; ``alone`` forbids other axes; ``apart``
     reserves the colours of some meanings; ``smallest`` names the minimum of all quantities;
-    ``style`` and ``label`` apply to the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and
-    ``cut`` add marks, reference lines, a lower limit, a label, and the clipping of a spike.
+    ``style`` and ``label`` apply to the lines; ``mark`` adds marks, ``references`` reference lines,
+    ``bottom`` a lower limit, and ``ylabel`` a label; ``cut`` clips a spike.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
     known = [r for r in row.get("references", ()) if r.get("x", x) == x]
@@ -124,7 +124,7 @@ def lines(
     draw_lines(ax, drawn, looks, **style)
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
-            artist.set(lw=4, alpha=0.35, marker="")  # wide: it lies behind its terms
+            artist.set(lw=4, alpha=0.35, marker="")  # wide, because it lies behind its terms
     if mark := row.get("mark"):
         marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
         if (points := np.concatenate(marked, 1)).size:
@@ -152,7 +152,7 @@ def lines(
         ax.set_ylim(bottom=row["bottom"])
     if row.get("cut"):
         _clip_spike(ax, drawn)
-    below = bool(flags) or len(names) > 1  # then labels are long and leave no room at the side
+    below = bool(flags) or len(names) > 1  # long labels leave no room at the side
     many = len(ax.get_legend_handles_labels()[0])
     at_right = len(drawn) > 4 or (many > 5 and not below)
     add_legend(ax, heading=heading, at_right=at_right, at_bottom=below, ncols=2 if below else 1)

@@ -325,7 +325,7 @@ def border_segments(
 
     Two neighbouring points with different cases have a border between them: at the position in
     ``table`` along an axis in ``real``, and halfway along other axes. A cell has four points at its
-    corners. A segment connects two borders on its edges; more are each connected to their mean.
+    corners. Two borders on the edges of a cell are joined; more than two are joined to their mean.
     """
     from dse.inverse.borders import case_name
 

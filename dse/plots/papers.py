@@ -28,8 +28,8 @@ _DATA = Path(__file__).parents[1] / "data" / "figures"
 class PaperFigure:
     """A figure of a paper: the kind of plot that draws it, or ``why`` it is not drawn.
 
-    ``see`` is a hint for the reader, ``theirs`` names the data from the paper, ``ours`` those from
-    the model. ``given`` are options of the kind. Each of the ``panels`` overrides some options.
+    ``see`` is a hint for the reader, ``theirs`` names the data from the paper, ``ours`` the data
+    from the model. ``given`` are options of the kind; each panel in ``panels`` overrides some.
     ``printed`` are values that the text of the paper prints; they are marked in the figure.
     """
 

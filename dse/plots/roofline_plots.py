@@ -30,7 +30,7 @@ _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
 _TOLERANCE = 1e-3
 #: Factor by which an axis extends beyond the points at both ends.
 _MARGIN = 3.0
-#: Ceilings share a label if their ratio is at most this.
+#: Maximum ratio of two ceilings that share a label.
 _NEAR = 1.25
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 
@@ -39,7 +39,7 @@ _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 class RooflinePoint:
     """A kernel on a machine: times [s], predicted or measured, and quantities of ``roofline``.
 
-    ``times`` are the time and both ends of its interval, which are equal if it was measured.
+    ``times`` are the time and both ends of its interval, which are equal for a measured time.
     """
 
     name: str
@@ -136,7 +136,7 @@ def _title(machine: str, points: Sequence[RooflinePoint]) -> str:
 
 
 def faults_of(ax: Axes) -> list[str]:
-    """Return what the titles of a figure say about kernels above a roof or not shown."""
+    """Return the notes in the titles of a figure: kernels above a roof, and kernels not shown."""
     titles = [" ".join(panel.get_title().split()) for panel in ax.figure.axes]
     return [title for title in titles if ": " in title]
 
@@ -213,7 +213,7 @@ def _measured_points(
 def _roofs(
     machine: str, values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, list[tuple[float, Any]]]:
-    """Return bandwidths of memory ``levels`` with their rows, and ``peaks`` of pipes with names."""
+    """Return the roofs of a machine: (bandwidth, row) of ``levels``, (peak, name) of ``peaks``."""
     model = load_model("roofline")
     used = {name: value for name, value in values.items() if name in model.quantities}
 

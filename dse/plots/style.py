@@ -93,8 +93,8 @@ def style_of(name: str) -> Style:
 def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[Style]:
     """Return a different style for each name in a plot.
 
-    A name in ``looks.toml`` has its style from there. Other names get the next free colour; these
-    avoid the colours of names in ``looks.toml`` and of the meanings ``reserved``.
+    A name in ``looks.toml`` has its style from there. Other names get the next free colour, but
+    not the colours of names in ``looks.toml`` and of the meanings ``reserved``.
 
     >>> distinct_styles(["thread", "memory"]) == [STYLES["threads"], STYLES["memory"]]
     True
@@ -118,7 +118,7 @@ def style_variants(style: Style, many: int) -> list[Style]:
 
 
 def _nth_style(place: int, free: Sequence[int]) -> Style:
-    """Return the style number ``place``; when colours repeat, dashes and markers differ."""
+    """Return the style with index ``place``; when colours repeat, dashes and markers differ."""
     turn, k = divmod(place, len(free))
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)

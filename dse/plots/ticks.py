@@ -20,7 +20,7 @@ _FORMULA = "\\mathdefault"
 
 
 class FittingLocator(Locator):
-    """Every tick of another locator, or each second, third, ... tick if all would overlap."""
+    """Every tick of another locator, or each second, third, ... tick if labels would overlap."""
 
     def __init__(self, base: Locator) -> None:
         self.base = base

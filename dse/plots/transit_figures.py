@@ -49,7 +49,7 @@ _MEASURED_OUTPUTS = (
 #: Value of ``lanes_width`` or ``ms_peak`` that is so large that it never limits the throughput.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Factor for an input if advice gives no end value; its divisor if no larger value is feasible.
+#: Factor for an input if advice gives no end value; divisor if no larger value is feasible.
 _DEFAULT_FACTOR = 2.0
 #: Regimes narrower than this fraction of the plot have a vertical name.
 _UPRIGHT_LABEL_WIDTH = 0.2
@@ -74,7 +74,7 @@ class _State:
 
 
 def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
-    """Compute a configuration, its supply with unlimited lanes, and demand with unlimited memory.
+    """Compute a configuration, its supply for unlimited lanes, and its demand for unlimited memory.
 
     Both curves are functions of the number of threads.
     """
@@ -154,10 +154,10 @@ def transit(
 def _apply_move(
     model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str, before: _State
 ) -> tuple[Move | None, dict[str, float]]:
-    """Return the advice that suggests a move (None if none does), and the changed quantities.
+    """Return the advice that suggests a move (or None), and the quantities after the move.
 
-    ``move`` names inputs to change, joined by +. They are multiplied by the factor of the advice or
-    by a default; if the machine has no room for this, they are divided by the default.
+    ``move`` names inputs to change, joined by +. The inputs are multiplied by the factor of the
+    advice or by a default; if the machine has no room for this, they are divided by the default.
     """
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")

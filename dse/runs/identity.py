@@ -53,7 +53,7 @@ def is_expanded(tree: Mapping[str, Any]) -> bool:
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
     """Return the identity that the manifest of a study's store contains.
 
-    It consists of attributes, hashes of equations and values, and the shapes of the chunks.
+    The identity consists of attributes, hashes of equations and values, and shapes of chunks.
     """
     from dse.inputs.provenance import check_sources, fingerprints
 
@@ -161,9 +161,9 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Rebuild the study of a store (or take ``study``), check it, and return it and the manifest.
+    """Rebuild the study of a store, or take ``study``; return the checked study and the manifest.
 
-    Raises DseError if the equations or values have changed since, or if ``study`` is another one.
+    Raises DseError if the equations or values have changed since, or if ``study`` does not match.
     """
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout
@@ -247,7 +247,7 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
 def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, Any]:
     """Read the identity of a store's study from the manifest or the attributes of the group.
 
-    Each record of a tile also contains the hash of the identity. If these contradict each other,
+    Each record of a tile also contains the hash of the identity. If these sources disagree,
     ``study`` decides which is right; if ``study`` is None, DseError is raised.
     """
     from sweeps.store.backend import get_or_none
@@ -320,7 +320,7 @@ def read_study_text(
 def read_axes(
     axes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> dict[str, Any]:
-    """Return the axes in a study's text; read the long axes, of which the text has only a hash."""
+    """Return the axes in a study's text; read the long axes, for which the text has only a hash."""
     values = dict(axes)
     for name, spec in axes.items():
         if isinstance(spec, dict) and "sha256" in spec:

@@ -83,7 +83,7 @@ def check_code(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCode:
-    """A Python file that a study would run; it is read, and not run.
+    """A Python file that a study would run, with facts found without running the file.
 
     If the file is not ``near`` (in the folder of the study or in ``DSE_PATH``), it is not read.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNUSUAL_FACTOR = 1000
 #: Units that the user may have meant by a number without a unit, the likeliest first.
 _COMMON_UNITS = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
-#: SI units that limits rarely have: a limit without a unit is reported for these.
+#: SI units in which limits are rarely given; limits without a unit are reported for these units.
 _NEVER_BARE_UNITS = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
     r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -63,7 +63,7 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
-    """Yield each set or swept quantity with its smallest and its largest unitless number."""
+    """Yield each quantity that is set or swept, with its smallest and largest unitless number."""
     for name, value in [*study.set.items(), *study.axes.items()]:
         numbers = [number for number in _numbers(value) if math.isfinite(number)]
         if numbers:
@@ -113,7 +113,7 @@ _FREE_CLOCK = (
 
 
 def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
-    """True if outputs depend on a swept clock, but neither latency nor power depends on it."""
+    """True if outputs depend on a swept clock on which neither latency nor power depends."""
     graph, leaves = grid.graphs[key], grid.leaves[key]
     behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
     axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}

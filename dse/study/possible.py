@@ -27,7 +27,7 @@ Indices = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions exceed, at most by ``factor``.
+    """A limit of the hardware that predictions exceed by a factor of at most ``factor``.
 
     ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """
@@ -112,14 +112,14 @@ def _over_leaves(
 
 
 def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str, str]) -> Any:
-    """Return the value of a quantity that the model does not need; LookupError if it has none."""
+    """Return a quantity that the model does not need; raise LookupError if it has no value."""
     value: Any = parts.values.get(name)
     for axis, table in parts.tables.items():
         known = next((a.labels for a in parts.axes if a.name == axis), ())
         if name in table and labels.get(axis) in known:
             value = table[name][known.index(labels[axis])]
     row = grid.model.quantity(name)
-    if value is None and name != "fp_insts":  # its default may count other instructions
+    if value is None and name != "fp_insts":  # the default may count other instructions
         value = reference(row.default) if isinstance(row.default, str) else row.default
     if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
         raise LookupError(name)

@@ -193,7 +193,7 @@ class StudyData:
     ) -> Grid:
         """Return the grid of the study, with additional outputs and constraints.
 
-        Unless ``draws``, random outputs are replaced by their statistics over the draws.
+        Unless ``draws`` is True, random outputs are replaced by their statistics over the draws.
         """
         draws = draws or self.random_inputs is None
         known = self._output_statistics() if outputs and self.random_inputs else ()
@@ -214,7 +214,7 @@ class StudyData:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the parts of laws that were cut off, because they are outside a domain."""
+        """Sentences on the parts of laws that lie outside a domain and were cut off."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
         return [f"{name}: {text}" for name, text in cut.items()]
 
@@ -311,7 +311,7 @@ class StudyData:
         where: str | Sequence[str],
         per: Sequence[str] = (),
     ) -> Grid:
-        """Return the grid for a query, and warn of points at which its formulas fail.
+        """Return the grid for a query, and warn of points at which a formula fails.
 
         Axes that only occur inside statistics of the query are removed, and so is the axis of
         draws unless it is in ``per``.

@@ -23,7 +23,7 @@ LEVELS = (0.05, 0.95)
 def output_intervals(
     grid: Grid, assumed: Sequence[AssumedInput], indices: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, tuple[float, float]]:
-    """Return the 5 and 95 % quantiles of outputs at a point, where assumed inputs are random.
+    """Return the 5 and 95 % quantiles of outputs at a point, over draws of the assumed inputs.
 
     ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
     """

@@ -2,7 +2,7 @@
 
 If all laws are discrete and there are few combinations, each combination is one draw with its
 probability. Otherwise 16 replicates of a Sobol sequence are drawn, each scrambled independently
-(Owen 1997); the spread between replicates gives the error of a mean over them.
+(Owen 1997); the spread between replicates gives the error of a mean over draws.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_DRAWS = sizes.DRAWS_MOST
 #: Minimum distance of a point's coordinates from 0 and 1.
 _MIN_LEVEL = 2.0**-40
 _END_LEVELS = np.array([_MIN_LEVEL, 1 - _MIN_LEVEL])
-#: Added to the seed for draws that are independent of those of the study.
+#: Number added to the seed, for draws that are independent of the draws of the study.
 _FRESH_SEED_OFFSET = 1 << 32
 _BINARY_DIGITS = 52
 #: Maximum size in bytes of points that are cached on disk. They are cached because SciPy's module
@@ -137,7 +137,7 @@ class RandomInputs:
     def _drawn_and_full_ranges(self, columns: Mapping[str, Floats]) -> dict[str, tuple[Span, Span]]:
         """Return, for each quantity, the range of its draws and the range of its law.
 
-        The first has finite ends; both contain all draws.
+        The range of the draws has finite ends; both ranges contain all draws.
         """
         result: list[dict[str, Floats]] = []
         for levels in (_END_LEVELS, np.array([0.0, 1.0])):
@@ -170,7 +170,7 @@ class RandomInputs:
         return single | {key: law.names for key, law in self.joint.items()}
 
     def nested_axis(self, known_inputs: Collection[str], outer: int, inner: int) -> Axis:
-        """Return an axis with ``inner`` draws of the other inputs for each draw of the known ones.
+        """Return an axis: ``inner`` draws of the other inputs for each draw of the known inputs.
 
         There are ``outer`` draws of the known inputs in each replicate. Draws are grouped by
         replicate, then by the known values. The other inputs are points of one Sobol sequence,
@@ -298,7 +298,7 @@ def digital_shift(points: Floats, by: Floats) -> Floats:
 def root_for_known(root: Floats, is_known: NDArray[np.bool_]) -> Floats:
     """Return another root of the same correlations, in which known inputs come first.
 
-    With it, the known inputs depend only on their own coordinates of a point.
+    With this root, the known inputs depend only on their own coordinates of a point.
     """
     order = np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])
     result = np.zeros_like(root)

@@ -22,7 +22,7 @@ Quantities: TypeAlias = Mapping[str, Quantity]
 
 #: Maximum share of draws that lie outside a domain; with more, the law is refused.
 _MAX_OUTSIDE_SHARE = 1e-3
-#: A negative eigenvalue above this is treated as rounding error.
+#: A negative eigenvalue above this limit is treated as a rounding error.
 _MIN_EIGENVALUE = -1e-9
 
 
@@ -114,9 +114,9 @@ def read_joint_law(
 ) -> JointRows | JointNormal | None:
     """Read an entry of ``[random]`` as a joint law; return None if it is the law of one quantity.
 
-    ``{"fit": path or Fit}`` takes the values and covariance of a fit; ``label`` chooses one label
-    of a fit with several. ``{"file": path, "columns": {quantity: column}}`` takes the rows of a CSV
-    file.
+    ``{"fit": path or Fit}`` takes the values and covariance of a fit; ``label`` chooses one of
+    several labels of a fit. ``{"file": path, "columns": {quantity: column}}`` takes the rows of a
+    CSV file.
     """
     where = f"random {key}"
     if hasattr(value, "covariance"):

@@ -33,7 +33,7 @@ _MAX_CUT_SHARE = 1e-3
 class InputLaw:
     """The law of one quantity in its stored unit, as quantile function and CDF.
 
-    Discrete laws also have ``values`` and ``weights``. ``note`` says what was cut off.
+    Discrete laws also have ``values`` and ``weights``. ``note`` says which part was cut off.
     """
 
     quantile: Callable[[Floats], Floats]
@@ -44,7 +44,7 @@ class InputLaw:
 
 
 def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
-    """Truncate a law to the domain of its quantity; raise an error if over 0.1 % is outside."""
+    """Truncate a law to the domain of its quantity; raise an error if over 0.1 % lies outside."""
     domain = row.domain
     if law.values:
         row.check(np.array(law.values), f"a value of {text}")
@@ -323,7 +323,7 @@ def _parse_law_text(text: str, where: str) -> LawSpec:
 def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
     """Return a number in the stored unit of a quantity.
 
-    If ``text``, a number without a unit is an error, unless the quantity has no unit.
+    If ``text`` is True, a number without a unit is an error, unless the quantity has no unit.
     """
     from symbolic.expression import parse_value
 

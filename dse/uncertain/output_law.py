@@ -32,7 +32,7 @@ Function = Callable[[Floats], Floats]
 
 #: Lowest quantile level at which inputs are drawn.
 _MIN_LEVEL = 2.0**-40
-#: The range of an input is divided into this many parts; monotonicity is proven on each part.
+#: Number of parts of the range of an input; monotonicity is proven on each part separately.
 _PIECES = sizes.OUTPUT_PIECES
 
 
@@ -133,7 +133,7 @@ class OutputLaw:
         return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
     def _tail_error(self, kind: str, value: float) -> float:
-        """Return the error of a monotone law: 0 unless ``value`` is beyond all levels of draws."""
+        """Return the error of a monotone law: 0 except in tails beyond the levels of the draws."""
         assert self._monotone_input is not None
         if kind == "cdf":
             return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
@@ -234,7 +234,7 @@ def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, i
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Return the law of weighted values, given that they are finite; merge equal values."""
+    """Return the law of the finite values among weighted values; merge equal values."""
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
@@ -255,9 +255,9 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
 
 
 def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
-    """True if a formula provably never falls as an input grows, False if it never rises, or None.
+    """True if a formula provably never falls as an input grows, False if the formula never rises.
 
-    None means that neither is proven.
+    The result is None if neither is proven.
     """
     ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _MIN_LEVEL, 1 - _MIN_LEVEL))
     if not np.isfinite(ends).all():

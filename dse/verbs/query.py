@@ -40,7 +40,7 @@ def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | x
     """Return the study that a query of the source must evaluate, or the Dataset to scan.
 
     For a finished store, return its study; but return its Dataset if the study is unknown, if the
-    model is missing or has changed, or if ``values``. For a comparison, run it.
+    model is missing or has changed, or if ``values`` is True. For a comparison, run it.
     """
     from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study
@@ -125,7 +125,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 
 def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
-    """Add quantities of a Dataset's study to it, and the numbers that formulas use for labels."""
+    """Add to a Dataset quantities of its study, and the numbers that formulas use for labels."""
     from dse.runs.files import derive
     from sweeps.grid.dataset import add_label_indices
     from symbolic.quantities import indexed_quantity

@@ -48,8 +48,8 @@ def from_report(file: MeasuredFile) -> Records:
 def _is_whole(raw: bytes) -> bool:
     """True if the last block of a report is complete; NVIDIA's package also reads a cut report.
 
-    A block consists of the size of its header (four bytes), the header, whose field 5 is the size
-    of the payload, and the payload. Packed reports return True; the package checks them.
+    A block consists of the size of its header (four bytes), the header and the payload. Field 5 of
+    the header is the size of the payload. Packed reports return True; the package checks them.
     """
     if raw[:4] != b"NVR\0":
         return True
@@ -114,7 +114,7 @@ def _instances(action: Any, name: str) -> dict[Any, Any]:
 
 
 def _requests(action: Any) -> dict[str, float]:
-    """Count coalesced and uncoalesced global requests and barriers from the instructions."""
+    """Count global requests (coalesced and uncoalesced) and barriers from the instructions."""
     result: dict[str, float] = {}
     actual, ideal = (_instances(action, name) for name in (_SECTORS, f"{_SECTORS}_ideal"))
     runs = next(filter(None, (_instances(action, name) for name in _RUNS)), {})

@@ -34,7 +34,7 @@ _PREFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "K": 3, "G": 9, "
 def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
     """Convert a profiler's unit to a factor and a unit of this library; keep unknown units.
 
-    With ``binary``, a KB is 1024 bytes, as for nvprof: its traces print 1028 bytes as 1.003906 KB.
+    With ``binary``, a KB is 1024 bytes, as in nvprof, whose traces print 1028 bytes as 1.003906 KB.
 
     >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("Kbyte/block")
     ((Fraction(1, 1000000), 's'), (Fraction(1000000000, 1), 'B/s'), (Fraction(1000, 1), 'B'))
@@ -66,7 +66,7 @@ class CsvLayout:
     """A layout of CSV files: the columns that identify it, and the roles of some columns.
 
     If a row is one metric, ``name``, ``unit`` and ``value`` are the columns of the metric, and
-    ``key`` those that identify the launch.
+    ``key`` lists the columns that identify the launch.
     """
 
     kind: str
@@ -151,7 +151,7 @@ _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
-#: For lines in output that is not CSV: the profiler that prints them, and its option for CSV.
+#: Patterns of lines that are not CSV, with the profiler that prints them and its option for CSV.
 _PRINTED = {
     r"^==PROF== ": ("Nsight Compute", "--csv"),
     r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
