@@ -114,7 +114,7 @@ def test_corrections_of_the_print_are_told(written_pages: dict[str, str]) -> Non
     text = words(written_pages["models/mwp_cwp.rst"]).partition(
         "``true`` gives the printed equations"
     )
-    assert "computation longer than memory is case 3" in text[2]
+    assert "if computation takes longer than memory, case 3 holds" in text[2]
     assert (
         words(written_pages["models/mwp_cwp.rst"]).count("Correction (a)") >= 2
     )  # here and at its equation
