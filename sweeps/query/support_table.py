@@ -73,8 +73,8 @@ _RULES = (
 
 #: Why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {
-    "moved": "it depends on an input that is varied, and is over more than 64 points",
-    "many": "it has too many values to be computed in advance, and is over more than 64 points",
+    "moved": "it depends on an input that is varied, and covers more than 64 points",
+    "many": "it has too many values to be computed in advance, and covers more than 64 points",
 }
 _WORKAROUNDS = {
     "moved": "take fewer points",

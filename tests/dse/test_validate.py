@@ -326,7 +326,7 @@ def test_values_of_a_label_are_fitted_to_its_known_rows() -> None:
     table["half"] = np.arange(len(table)) % 2
     own = {"card": SUPPLY}
     result = dse.validate("transit_supply", table, own=own, leave_out="half")
-    assert "ms_transition of each card fitted" in result.how
+    assert "by a fit of ms_peak_bandwidth, ms_transition of each card" in result.how
     for half, values in zip([0, 1], result.fitted, strict=True):
         seen = table[table.half != half][["threads_in_ms", "attained_bandwidth", "card"]]
         twin = dse.fit("transit_supply", seen, per=own, residuals="relative", left_out="hat")
