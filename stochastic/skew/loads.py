@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +14,9 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import law_array
-from stochastic.skew.counts import Counts
-from stochastic.skew.weights import WeightLaw, read_weights
+from stochastic.skew.shares import FixedShares, Layout, LoadLaw, RandomShares
+from stochastic.skew.weights import read_weights
 from stochastic.work.arguments import check_samples, law_from_samples, normalize_weights
-from stochastic.work.distribution import first_true, tabulate
-from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,85 +24,7 @@ if TYPE_CHECKING:
 _LAWS = ("largest", "busiest", "occupied", "tiles", "busiest_tiles")
 _MOST_ITEMS = 2**40
 _MOST_BINS = 2**24
-_NEGLIGIBLE = 1e-19  # probability of loads that are left out
-_TINY = 1e-200  # mean load that counts as 0
 _SIGNIFICANCE = 1e-4  # 1 - confidence level of the error of an estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class LoadLaw(Pmf):
-    """The law of one number of a set of loads: a Pmf with an error.
-
-    Attributes
-    ----------
-    error : float
-        Bound on the error of any probability P(number <= x). If ``is_estimate``, the probabilities
-        are shares of simulations, and the bound holds with a confidence of 0.9999
-        (Dvoretzky–Kiefer–Wolfowitz).
-    """
-
-    name: str
-    error: float
-    is_estimate: bool = False
-
-    @classmethod
-    def from_chances(cls, low: int, chances: Any, **options: Any) -> LoadLaw:
-        """Return the law with the chances of low, low + 1, ..., apart from rounding errors."""
-        positive = np.maximum(chances, 0.0)
-        table = tabulate(low, positive / positive.sum())
-        return cls(distribution=table, **options)
-
-    def pmf(self, k: Any = None) -> Any:
-        """Return P(number = k), for a number or an array; by default, for all k, labelled."""
-        if k is not None:
-            return Pmf.pmf(self, k)
-        axis = {self.name: np.arange(self.low, int(self.high) + 1)}
-        return law_array(self.weights, {}, **axis)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Layout:
-    """Bins in groups: the bins in the order of groups, and the place of the first of each group."""
-
-    order: Ints
-    starts: Ints
-    tile: int
-
-    @classmethod
-    def from_groups(cls, groups: Any, bins: int, tile: Any) -> Layout:
-        """Check and return a layout; LawError if the groups do not contain each bin once."""
-        tile = check_integer("tile", tile, least=1, example=128)
-        if isinstance(groups, Sequence | np.ndarray) and not isinstance(groups, str):
-            parts = list(groups)
-            if all(np.ndim(part) == 0 for part in parts):
-                widths = [check_integer("a size of groups", part, least=1) for part in parts]
-                ends = np.cumsum(widths)
-                parts = np.split(np.arange(ends[-1] if len(ends) else 0), ends[:-1])
-        else:
-            count = check_integer("groups", groups, least=1, most=bins, example=8)
-            parts = np.array_split(np.arange(bins), count)
-        order = np.concatenate([np.ravel(part) for part in parts]) if parts else np.empty(0)
-        if not np.array_equal(np.sort(order), np.arange(bins)) or not all(map(len, parts)):
-            raise LawError(
-                f"groups = {groups!r:.60}: expected each of the bins 0 to {bins - 1} in one group: "
-                f"a number of groups, their sizes with the sum {bins}, or lists of bins"
-            )
-        starts = np.cumsum([0, *map(len, parts[:-1])])
-        return cls(order=order.astype(np.int64), starts=starts, tile=tile)
-
-    def measure(self, loads: Ints) -> dict[str, Ints]:
-        """Return the number of each law, for rows of loads of all bins."""
-        tiles = -(-loads // self.tile)
-        return {
-            "largest": loads.max(axis=1),
-            "busiest": self._totals(loads).max(axis=1),
-            "occupied": np.count_nonzero(loads, axis=1),
-            "tiles": tiles.sum(axis=1),
-            "busiest_tiles": self._totals(tiles).max(axis=1),
-        }
-
-    def _totals(self, loads: Ints) -> Ints:
-        return np.asarray(np.add.reduceat(loads[:, self.order], self.starts, axis=1))
 
 
 def _law_property(name: str, meaning: str) -> property:
@@ -206,83 +125,6 @@ class _Rows:
         return low, other, chances
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Fixed:
-    """Laws of loads of bins with fixed probabilities."""
-
-    items: int
-    shares: Floats
-    layout: Layout
-
-    def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        return np.asarray(rng.multinomial(self.items, self.shares / self.shares.sum(), size))
-
-    @cached_property
-    def counts(self) -> Counts:
-        """Return the Poisson counts whose sum is conditioned; equal bins and groups are joined."""
-        rates = self.items * self.shares
-        distinct, place = np.unique(rates, return_inverse=True)
-        first = int(np.searchsorted(distinct, _TINY, side="right"))  # bins that stay empty
-        place = place[self.layout.order] - first
-        kinds: dict[tuple[tuple[int, int], ...], int] = {}
-        for part in np.split(place, self.layout.starts[1:]):
-            used, times = np.unique(part[part >= 0], return_counts=True)
-            if len(used):
-                key = tuple(zip(used.tolist(), times.tolist(), strict=True))
-                kinds[key] = kinds.get(key, 0) + 1
-        return Counts.from_rates(
-            self.items, distinct[first:], [(count, key) for key, count in kinds.items()]
-        )
-
-    def law(self, name: str) -> LoadLaw:
-        if self.items == 0:
-            return LoadLaw.from_chances(0, [1.0], name=name, error=0.0)
-        if name in ("occupied", "tiles"):
-            tile = self.items if name == "occupied" else self.layout.tile
-            low, chances, error = self.counts.total_tiles(tile)
-            cdf = np.cumsum(chances)
-        else:
-            if name == "busiest_tiles" and self.layout.tile > 1:
-                low, cdf, error = self.counts.most_tiles(self.layout.tile)
-            else:
-                low, high = self._range(name != "largest")
-                cdf, error = self.counts.largest(name != "largest", low, high)
-        cdf = np.maximum.accumulate(np.clip(cdf, 0.0, 1.0))
-        cdf /= cdf[-1]
-        return LoadLaw.from_chances(
-            low, np.diff(cdf, prepend=0.0), name=name, error=2 * error + len(cdf) * 2.0**-53
-        )
-
-    def _range(self, of_groups: bool) -> tuple[int, int]:
-        """Return the smallest and the largest load of the fullest unit that is not negligible.
-
-        Loads are negatively associated: P(all <= m) is at most the product of the P(load <= m).
-        """
-        from scipy.special import betainc, betaincc
-
-        shares = self.shares
-        if of_groups:
-            shares = np.add.reduceat(shares[self.layout.order], self.layout.starts)
-        distinct, copies = np.unique(
-            np.minimum(shares / self.shares.sum(), 1.0), return_counts=True
-        )
-        items = self.items
-
-        def is_above(m: int) -> bool:
-            return m >= items or copies @ betainc(m + 1.0, items - m, distinct) < _NEGLIGIBLE
-
-        def is_possible(m: int) -> bool:
-            with np.errstate(divide="ignore"):
-                logs = np.log(betaincc(m + 1.0, items - m, distinct)) if m < items else np.zeros(1)
-                return bool(copies @ logs > math.log(_NEGLIGIBLE)) if m < items else True
-
-        least = -(-items // int(copies[distinct > 0].sum()))
-        low, high = first_true(is_possible, least), first_true(is_above, least)
-        assert low is not None
-        assert high is not None
-        return low, max(low, high)
-
-
 def loads(
     items: int | None,
     bins: int | None = None,
@@ -363,30 +205,14 @@ def loads(
         check_choice("counts", counts, ("balanced",))
         even = np.diff(np.arange(len(shares) + 1) * items // len(shares))
         return _make_trace(items, None, even, groups, tile)
-    fixed = _Fixed(items=items, shares=shares, layout=layout)
     make = partial(Loads, items=items, bins=len(shares), _layout=layout)
     if weights is None:
-        return make(method="inversion", _source=fixed)
-    law = read_weights(weights)
-    random = _Random(items=items, bins=len(shares), weights=law)
+        source = FixedShares(items=items, layout=layout, shares=shares)
+        return make(method="inversion", _source=source)
+    random = RandomShares(items=items, layout=layout, weights=read_weights(weights))
+    if random.is_small:
+        return make(method="inversion and quadrature", _source=random)
     return make(method="simulation", _source=random).simulate()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Random:
-    """Draws of loads of bins with independent random weights."""
-
-    items: int
-    bins: int
-    weights: WeightLaw
-
-    def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        drawn = self.weights.draw(rng, (size, self.bins))
-        while not (some := drawn.max(axis=1) > 0).all():
-            drawn[~some] = self.weights.draw(rng, (int((~some).sum()), self.bins))
-        drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
-        drawn /= drawn.sum(axis=1, keepdims=True)
-        return np.asarray(rng.multinomial(self.items, drawn))
 
 
 def _check_shares(probabilities: Any, bins: int | None) -> Floats:
