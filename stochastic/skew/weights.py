@@ -18,6 +18,7 @@ from stochastic.work.parse import LAW_SYNTAX, LawSyntax, split_law
 from stochastic.work.pmf import Pmf
 
 _TAIL = 1e-20  # tail at which infinite laws of weights are truncated
+_WIDEST = 20.0  # log(high / low) up to which 128 nodes integrate to 1e-14
 _NEARLY_0 = 1e-9  # exponent that counts as 0
 
 
@@ -67,11 +68,15 @@ def _power(exponent: Any, low: Any, high: Any) -> WeightLaw:
         inside = np.where(below > 0.5, upper, gammainc(shapes, s * high) - below)
         ratios = np.cumprod(np.append(math.gamma(2 - exponent), shapes[:-1] / n[2:]))
         rest = ratios * inside * (s * low) ** (exponent - 1) / area(1 - exponent)
-        return np.append(max(1 - math.fsum(rest), 0.0), rest)
+        places, shares = np.polynomial.legendre.leggauss(128)
+        logs = (places + 1) / 2 * width
+        shares = shares * np.exp((1 - exponent) * logs)
+        none = shares @ np.exp(-s * low * np.exp(logs)) / shares.sum()
+        return np.append(none, rest)
 
     return WeightLaw(
         draw=draw,
-        chances=chances if exponent < 2 else None,
+        chances=chances if exponent < 2 and width < _WIDEST else None,
         mean=low * area(2 - exponent) / area(1 - exponent),
         span=(low, high),
     )
