@@ -5,6 +5,9 @@ Each number type is fitted in turn: the numbers of the GPU to 16-bit products, t
 each further type. Rows far from the fit count less (weights as of a Huber loss). The ends of
 intervals are quantiles of measured over predicted times of the pairs (n, k) that a fit to the other
 half of the pairs left out.
+
+``python docs/gemm_fits.py ../shared/data power`` prints the numbers of power, which are defaults of
+all machines, and the errors of the half of the pairs that they were not fitted to.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import least_squares
 
 import dse
 from dse.inputs.fit_file import join_fits
+from symbolic.models import gemm
 
 OUT = Path(__file__).parents[1] / "dse" / "data" / "fits"
 #: GPU of the data, machine, and the version of the framework.
@@ -137,6 +142,71 @@ def write(folder: Path, gpu: str) -> None:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
+#: Numbers of power, with first guesses, and the quantities on which the power depends otherwise.
+POWER = {
+    "gemm_idle_power_share": 0.3,
+    "gemm_launch_power_share": 0.1,
+    "gemm_compute_power_share": 1.0,
+    "gemm_memory_power_share": 1.0,
+    "gemm_pause": 0.1,
+}
+POWER_INPUTS = ["time", "gemm_operations", "gemm_peak", "gemm_moved_bytes", "mem_bandwidth"]
+POWER_INPUTS += ["weights_in_turn", "meter_window", "gemm_history_share", "board_power"]
+
+
+def read_power(folder: Path) -> pd.DataFrame:
+    """Return the rows with a measured power, and the quantities of the model before power."""
+    parts = []
+    for dtype, rows in read(folder, "power_b200_sxm").groupby("dtype"):
+        shape: dict[str, Any] = {name: rows[name].to_numpy() for name in "mnk"}
+        ds = dse.evaluate("gemm", machine="b200", dtype=dtype, outputs=POWER_INPUTS, **shape)
+        parts.append(rows.assign(**{name: ds[name].values for name in POWER_INPUTS}))
+    return pd.concat(parts)
+
+
+def predict_power(rows: pd.DataFrame, numbers: dict[str, float]) -> Any:
+    """Return the power that a meter shows for each row, from the model's equations."""
+    known: dict[str, Any] = {name: rows[name].to_numpy() for name in POWER_INPUTS}
+    known |= {"product_rows": rows.m.to_numpy(), "power_limit": known["board_power"], **numbers}
+    for one in (
+        gemm.gemm_idle_power,
+        gemm.gemm_power_ratio,
+        gemm.power_demand,
+        gemm.gemm_energy,
+        gemm.sustained_time,
+        gemm.sustained_power,
+        gemm.gemm_metered_time,
+        gemm.gemm_metered_share,
+        gemm.gemm_power,
+    ):
+        known[one.name] = one(*(known[name] for name in one.inputs))
+    return known["power"]
+
+
+def fit_power(rows: pd.DataFrame) -> dict[str, float]:
+    """Return the numbers of power that are fitted to rows."""
+
+    def off(logs: Any) -> Any:
+        return np.log(predict_power(rows, dict(zip(POWER, np.exp(logs), strict=True))) / rows.power)
+
+    first = np.log(list(POWER.values()))
+    fit = least_squares(off, first, loss="soft_l1", f_scale=FAR)
+    return dict(zip(POWER, np.exp(fit.x).tolist(), strict=True))
+
+
+def print_power(folder: Path) -> None:
+    """Print the numbers of power, and the errors of the pairs (n, k) that were left out."""
+    rows = read_power(folder)
+    rest = rows[rows.half == 1]
+    for name, part in (("left out", fit_power(rows[rows.half == 0])), ("all", fit_power(rows))):
+        off = np.abs(predict_power(rest, part) / rest.power - 1)
+        numbers = {each: float(f"{value:.3g}") for each, value in part.items()}
+        print(f"{name}: {off.median():.3f} / {off.quantile(0.9):.3f}", numbers)
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == ["power"]:
+        print_power(Path(sys.argv[1]))
+        sys.exit()
     for name in sys.argv[2:] or GPUS:
         write(Path(sys.argv[1]), name)

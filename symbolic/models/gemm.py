@@ -291,24 +291,16 @@ def gemm_efficiency(gemm_flops, gemm_peak):
     return divide(gemm_flops, gemm_peak, at_zero=0.0)
 
 
-# --- power, where products run for longer than the power controller needs
+# --- power
 
 
-@equation(source="Choi 2013, energy roofline; fitted to the power of a B200")
-def gemm_energy(
-    board_power,
-    gemm_compute_power_share,
-    gemm_operations,
-    gemm_peak,
-    gemm_memory_power_share,
-    gemm_dram_bytes,
-    result_bytes,
-    mem_bandwidth,
+@equation(source="every byte crosses the L2 cache")
+def gemm_moved_bytes(
+    weight_bytes, activation_bytes, result_bytes, product_rows, product_depth, gemm_cast_bytes
 ):
-    """Energy of operations and bytes, beyond that of an idle machine. [J]"""
-    compute = gemm_compute_power_share * divide(gemm_operations, gemm_peak, at_zero=0.0)
-    memory = gemm_memory_power_share * (gemm_dram_bytes + result_bytes) / mem_bandwidth
-    return board_power * (compute + memory)
+    """Bytes that operands, results and casts move. [B]"""
+    cast = product_rows * product_depth * gemm_cast_bytes
+    return weight_bytes + activation_bytes + result_bytes + cast
 
 
 @equation(source="Choi 2013, constant power")
@@ -317,10 +309,40 @@ def gemm_idle_power(board_power, gemm_idle_power_share):
     return board_power * gemm_idle_power_share
 
 
+@equation(source="Choi 2013, energy roofline: power of operations and of bytes; fitted to a B200")
+def gemm_power_ratio(
+    gemm_launch_power_share,
+    gemm_compute_power_share,
+    gemm_operations,
+    gemm_peak,
+    gemm_memory_power_share,
+    gemm_moved_bytes,
+    mem_bandwidth,
+    time,
+    gemm_idle_power_share,
+):
+    """Power demand beyond idle power, at full clocks, over what board_power leaves. [ratio]"""
+    compute = divide(gemm_operations / time, gemm_peak, at_zero=0.0)
+    memory = gemm_moved_bytes / time / mem_bandwidth
+    demand = gemm_compute_power_share * compute + gemm_memory_power_share * memory
+    return divide(gemm_launch_power_share + demand, 1 - gemm_idle_power_share, at_zero=math.inf)
+
+
+@equation(source="clocks fall where demand comes near the power limit of the board")
+def power_demand(board_power, gemm_idle_power, gemm_power_ratio):
+    """Power at the limit of the board, while the product is repeated. [W]
+
+    >>> [round(power_demand(1000.0, 300.0, ratio)) for ratio in (0.0, 0.1, 1.0, 10.0)]
+    [300, 370, 795, 997]
+    """
+    drawn = 1 / sqrt(1 + power(divide(1, gemm_power_ratio, at_zero=math.inf), 2))
+    return gemm_idle_power + (board_power - gemm_idle_power) * drawn
+
+
 @equation(source="by definition")
-def power_demand(gemm_idle_power, gemm_energy, time):
-    """Power if nothing limited it; above the power limit, the machine throttles. [W]"""
-    return gemm_idle_power + divide(gemm_energy, time, at_zero=math.inf)
+def gemm_energy(power_demand, gemm_idle_power, time):
+    """Energy of a product, beyond that of an idle machine. [J]"""
+    return (power_demand - gemm_idle_power) * time
 
 
 @equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
@@ -330,7 +352,44 @@ def sustained_time(time, gemm_energy, power_limit, gemm_idle_power):
     return maximum(time, divide(gemm_energy, left, at_zero=math.inf))
 
 
-@equation(name="power", source="by definition")
-def gemm_power(gemm_idle_power, gemm_energy, sustained_time):
-    """Power while the product is repeated. [W]"""
+@equation(source="by definition")
+def sustained_power(gemm_idle_power, gemm_energy, sustained_time):
+    """Power while the product is repeated for longer than a second. [W]"""
     return gemm_idle_power + divide(gemm_energy, sustained_time, at_zero=math.inf)
+
+
+@equation(source=f"{DATA}: up to 3,000 rounds over the weights, but no more than a second")
+def gemm_metered_time(time, weights_in_turn, meter_window):
+    """Time for which a benchmark repeats the product while it reads the power. [s]"""
+    return minimum(3000 * weights_in_turn * time, meter_window)
+
+
+gemm_history_share = by_label(
+    "gemm_history_share",
+    f"{DATA}: scales of blocks take longer to prepare than a meter averages over",
+    "dtype",
+    {label: float(label not in ("fp8_block", "fp4")) for label in TYPES},
+)
+
+
+@equation(source="fitted to a B200: the benchmark measures large products first, after a pause")
+def gemm_metered_share(
+    gemm_metered_time, meter_window, gemm_pause, product_rows, gemm_history_share
+):
+    """Share of the window of a power meter in which products run; 1 without pauses. [ratio]
+
+    At the start of a measurement, the window holds earlier measurements and their pauses; at its
+    end, it holds the measurement alone.
+
+    >>> round(gemm_metered_share(1.0, 1.0, 0.1, 2000.0, 1.0), 2)  # pauses of 0.4 s
+    0.86
+    """
+    pause = gemm_pause * power(product_rows / 1000, 2)
+    before = divide(gemm_history_share * gemm_metered_time, gemm_metered_time + pause, at_zero=1.0)
+    return 1 - (1 - gemm_metered_time / (2 * meter_window)) * (1 - before)
+
+
+@equation(name="power", source="NVML averages power over a second")
+def gemm_power(gemm_idle_power, sustained_power, gemm_metered_share):
+    """Power that a meter shows in a benchmark; ``sustained_power`` is without its pauses. [W]"""
+    return gemm_idle_power + (sustained_power - gemm_idle_power) * gemm_metered_share
