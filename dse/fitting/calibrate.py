@@ -332,6 +332,13 @@ def _calibrate_by_label(
     entries = {key: options[key] for key in ("machine", "workload")}
     known = merge_inputs(model, (), entries=entries, set_values={}).values
     starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    if computed := [name for name, value in starts.items() if value is None]:
+        from dse.evaluation import evaluate
+
+        row = {name: array[0] for name, array in arrays.items()}
+        which = {switches[0]: labels[0]} if switches else {}
+        ds = evaluate(model, outputs=computed, **entries, **options["set"], **which, **row)
+        starts |= {name: ds[name].item() for name in computed}
     values = {n: float(v) for n, v in starts.items() if isinstance(v, (int, float))}
     fits: dict[str, Fit] = {}
     fitted: dict[str, float] = {}

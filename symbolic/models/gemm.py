@@ -11,7 +11,8 @@ operations at the printed rate, and bytes beyond the L2 cache at the printed ban
 
 Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
 they need no cast). They are fitted to measured times (``dse/data/fits``); a machine without a fit
-has those of its nearest relatives, and else the defaults, which are fitted to four GPUs together.
+has those of its nearest relatives. Without relatives, four of the six follow from its clock and its
+L2 cache by ratios that four GPUs share, and the others are the same for all machines.
 """
 
 from __future__ import annotations
@@ -108,11 +109,41 @@ FITTED = (
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
     "gemm_wave_overlap",
-    "gemm_cache_share",
     "gemm_output_ratio",
     *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
     *(f"gemm_{name}_cast_time" for name in CAST),
 )
+
+
+# --- numbers of a machine that was not fitted
+
+SHARED = "ratio fitted to A100, H100, B200 and L40S together (docs/gemm_fits.py)"
+
+
+@equation(source=f"launch and fill take clock cycles; {SHARED}")
+def gemm_start_time(gemm_start_cycles, core_clock):
+    """Time of the smallest product. [s]"""
+    return gemm_start_cycles / core_clock
+
+
+@equation(source=f"{SHARED}; clusters of multiprocessors share a read")
+def gemm_operand_bytes_per_cycle(
+    gemm_operand_ratio, multicast_sms, l2_bandwidth, rated_sms, boost_clock
+):
+    """Bytes of operands that one multiprocessor reads in a cycle. [B]"""
+    return gemm_operand_ratio * multicast_sms * l2_bandwidth / (rated_sms * boost_clock)
+
+
+@equation(source=f"{SHARED}; partitions hold copies of the same operands")
+def gemm_cache_share(gemm_cache_ratio, l2_partitions):
+    """Share of the L2 cache that keeps operands. [ratio]"""
+    return gemm_cache_ratio / l2_partitions
+
+
+@equation(source=f"{SHARED}; results leave between the speeds of the L2 cache and of DRAM")
+def gemm_output_ratio(gemm_result_ratio, l2_bandwidth, gemm_dram_rate):
+    """Rate at which results and casts move, over that of DRAM. [ratio]"""
+    return gemm_result_ratio * sqrt(l2_bandwidth / gemm_dram_rate)
 
 
 # --- rates and bytes
@@ -184,10 +215,14 @@ def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
 # --- tiles, splits and waves
 
 
-def _product_time(number: NumberType, label: str) -> Equation:
-    """Return the equation of the best tile and split of a number type."""
+def _product_cost(number: NumberType, label: str) -> Equation:
+    """Return the equation of the best tile and split of a number type.
 
-    def product_time(
+    Times are divided by the operations factor by factor: so each factor has tight bounds over a
+    box of shapes, which a certified optimum needs.
+    """
+
+    def product_cost(
         product_rows,
         product_columns,
         product_depth,
@@ -195,39 +230,53 @@ def _product_time(number: NumberType, label: str) -> Equation:
         n_sms,
         gemm_rate,
         gemm_operand_rate,
-        gemm_dram_bytes,
+        weight_miss_share,
+        activation_miss_share,
         gemm_dram_rate,
         gemm_wave_overlap,
-        result_bytes,
+        gemm_operations,
     ):
-        """Time of the best tile and split. [s]"""
-        dram = power(gemm_dram_bytes / gemm_dram_rate, 4)
-        times = []
+        """Time of the best tile and split, for each operation. [s]"""
+        weights = weight_miss_share / (2 * product_rows)
+        activations = activation_miss_share / (2 * product_columns)
+        dram = power((weights + activations) * element_bytes / gemm_dram_rate, 4)
+        operand = element_bytes / (2 * n_sms * gemm_operand_rate)
+        cost = divide(1, gemm_rate, at_zero=math.inf)
+        result = []
         for split in number.splits:
-            terms = ceil(product_depth / (split * number.step)) * number.step
-            compute = divide(2 * terms * n_sms, gemm_rate, at_zero=math.inf)
-            operands = terms * element_bytes / gemm_operand_rate
+            step = split * number.step
+            depth = maximum(ceil(product_depth / step) * step / product_depth, 1)
             fourth_powers = []
             for rows, columns in number.tiles:
-                blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
-                waves = blocks / n_sms
-                mean, whole = maximum(waves, 1), ceil(waves)
-                filled = (1 - gemm_wave_overlap) * whole + gemm_wave_overlap * mean
-                work = filled * (rows * columns) * compute
-                moved = mean * (rows + columns) * operands
+                across, down = ceil(product_rows / rows), ceil(product_columns / columns)
+                # operations of whole tiles over those of the product
+                height = maximum(across * rows / product_rows, 1)
+                padded = depth * height * maximum(down * columns / product_columns, 1)
+                waves = across * down * split / n_sms
+                idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
+                filled = (1 - gemm_wave_overlap) * last + gemm_wave_overlap * idle
+                work = filled * padded * cost
+                moved = idle * padded * ((rows + columns) / (rows * columns)) * operand
                 fourth_powers.append(power(work, 4) + power(moved, 4))
             merge = 0.0
             if split > 1:  # partial sums of four bytes are written and read
-                merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
-            times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
-        return minimum(*times)
+                sums = 4 * split / (product_depth * n_sms * gemm_operand_rate)
+                merge = MERGE_TIME / gemm_operations + sums
+            result.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
+        return minimum(*result)
 
     source = f"{GUIDE}, 2 and 3, over tiles and splits; waves overlap as in Stream-K (Osama 2023)"
-    made: Equation = equation(product_time, source=source, when={"dtype": label})
+    made: Equation = equation(product_cost, source=source, when={"dtype": label})
     return made
 
 
-product_time = tuple(_product_time(number, label) for label, number in TYPES.items())
+product_cost = tuple(_product_cost(number, label) for label, number in TYPES.items())
+
+
+@equation(source="by definition")
+def product_time(product_cost, gemm_operations):
+    """Time of the best tile and split. [s]"""
+    return product_cost * gemm_operations
 
 
 @equation(source="what is written and cast is not overlapped with the product")
@@ -285,10 +334,27 @@ def gemm_flops(gemm_operations, time):
     return divide(gemm_operations, time, at_zero=0.0)
 
 
-@equation(source="by definition")
-def gemm_efficiency(gemm_flops, gemm_peak):
+@equation(source="by definition; operations are divided out of each term")
+def gemm_efficiency(
+    product_cost,
+    gemm_start_time,
+    gemm_cast_time,
+    gemm_operations,
+    product_columns,
+    product_depth,
+    gemm_cast_bytes,
+    gemm_dram_rate,
+    gemm_output_ratio,
+    gemm_floor,
+    gemm_peak,
+):
     """Operations per second divided by the printed rate. [ratio]"""
-    return divide(gemm_flops, gemm_peak, at_zero=0.0)
+    start = (gemm_start_time + gemm_cast_time) / gemm_operations
+    output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / (
+        gemm_dram_rate * gemm_output_ratio
+    )
+    most = divide(gemm_operations, gemm_floor, at_zero=math.inf)
+    return divide(minimum(1 / (product_cost + start + output), most), gemm_peak, at_zero=0.0)
 
 
 # --- power

@@ -165,6 +165,8 @@ DEVICE = (
         "l2_bytes_per_cycle", "B", POS, "bytes per core cycle of the whole L2 cache", (1e3, 1e4)
     ),
     resource("l2_bandwidth", "B/s", POS, "attained bandwidth of the L2 cache", (1e12, 2e13)),
+    spec("l2_partitions", "", COUNT1, "partitions of the L2 cache, with copies", (1, 2), 1),
+    spec("multicast_sms", "", COUNT1, "SMs to which one read of the L2 cache goes", (1, 2), 1),
     resource("l3_bandwidth", "B/s", POS, "attained bandwidth of the L3 cache", (1e12, 2e13)),
     cost("far_l2_latency", "cycle", NONNEG, "latency of a hit in the far part of the L2 cache"),
     cost("l3_latency", "cycle", NONNEG, "latency of a hit in the L3 cache", (300, 800)),

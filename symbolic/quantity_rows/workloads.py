@@ -193,9 +193,9 @@ BLOCK_SHAPE = (
 # --- matrix products in tiles
 
 #: Attained shares and start-up times of casts by number type, fitted to four GPUs together.
-_GEMM_SHARES = {"bf16": 0.765, "fp8": 0.705, "fp8_block": 0.57, "fp4": 0.5, "int8": 0.9}
+_GEMM_SHARES = {"bf16": 0.829, "fp8": 0.752, "fp8_block": 0.533, "fp4": 0.546, "int8": 0.787}
 _GEMM_ERRORS = {"low": 0.6, "high": 1.65}
-_GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.5e-6, "fp4": 5e-6, "int8": 7.5e-6}
+_GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.77e-6, "fp4": 4.9e-6, "int8": 8.46e-6}
 
 GEMM = (
     size("product_rows", "", COUNT1, "rows of the product of two matrices (m)", (1, 32768)),
@@ -210,16 +210,24 @@ GEMM = (
         (1, 1e3),
         5,
     ),
-    # --- the numbers of a GPU; defaults are fitted to A100, H100, B200 and L40S together
-    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5), 2.9e-6),
-    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.776),
+    # --- the numbers of a GPU; ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
+    cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4690),
+    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5)),
+    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.794),
+    resource(
+        "gemm_operand_ratio",
+        "",
+        POS,
+        "bytes of operands read over those that the L2 cache sends",
+        (0.5, 2),
+        0.944,
+    ),
     resource(
         "gemm_operand_bytes_per_cycle",
         "B",
         POS,
         "bytes of operands that one multiprocessor reads in a cycle",
         (10, 150),
-        76,
     ),
     resource(
         "gemm_wave_overlap",
@@ -227,10 +235,19 @@ GEMM = (
         SHARE,
         "share of the wait for the last wave that other work fills",
         (0, 1),
-        0.75,
+        0.621,
     ),
     resource(
-        "gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5), 0.77
+        "gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5), 0.981
+    ),
+    resource("gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5)),
+    resource(
+        "gemm_result_ratio",
+        "",
+        POS,
+        "rate of results over the geometric mean of those of the L2 cache and of DRAM",
+        (0.3, 3),
+        0.881,
     ),
     resource(
         "gemm_output_ratio",
@@ -238,7 +255,6 @@ GEMM = (
         POS,
         "rate at which results and casts move, over that of gemm_dram_rate",
         (0.5, 5),
-        1.7,
     ),
     *(
         resource(
@@ -344,6 +360,7 @@ GEMM = (
     row("activation_miss_share", "", SHARE, "share of the activations that come from DRAM"),
     row("gemm_dram_bytes", "B", RESULT, "bytes that DRAM sends"),
     row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
+    row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
     row("gemm_output_time", "s", RESULT, "time of results and casts"),
     row("gemm_operations", "", RESULT, "operations of the product"),
