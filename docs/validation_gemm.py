@@ -60,7 +60,7 @@ def lines(folder: Path) -> list[str]:
     some = read_shared(folder, 500)
     for gpu, (machine, _) in GPUS.items():
         rows = read(folder, gpu)
-        others = fit_shared(
+        others: dict[str, Any] = fit_shared(
             [part for name, each in some.items() if name != machine for part in each]
         )
         tree = json.loads((OUT / f"gemm-{machine}.fit.json").read_text())

@@ -11,7 +11,7 @@ operations at the printed rate, and bytes beyond the L2 cache at the printed ban
 
 Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
 they need no cast). They are fitted to measured times (``dse/data/fits``); a machine without a fit
-has those of its nearest relatives. Without relatives, four of the six follow from its clock and its
+has those of its nearest relatives. Without relatives, three of the six follow from its clock and its
 L2 cache by ratios that four GPUs share, and the others are the same for all machines.
 """
 

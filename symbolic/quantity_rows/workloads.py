@@ -306,7 +306,7 @@ GEMM = (
         NONNEG,
         "power of launches without work, of board_power",
         (0.01, 0.1),
-        0.0372,
+        0.0374,
     ),
     spec(
         "gemm_compute_power_share",
@@ -314,7 +314,7 @@ GEMM = (
         POS,
         "power demand at gemm_peak, of board_power; the limit bounds what is drawn",
         (0.3, 10),
-        6.72,
+        6.75,
     ),
     spec(
         "gemm_memory_power_share",
@@ -322,7 +322,7 @@ GEMM = (
         POS,
         "power demand at mem_bandwidth, of board_power",
         (0.1, 3),
-        1.37,
+        1.36,
     ),
     cost(
         "gemm_pause",
