@@ -51,8 +51,8 @@ class ErrorClass:
 class ErrorInterval:
     """Interval of measured / predicted time, with the probability ``level``.
 
-    ``of`` names the class from whose ``rows`` on ``machines`` the interval comes. ``is_known`` is
-    True if kernels of this class were measured on the machine itself.
+    The interval comes from the ``rows`` of the class ``of`` on ``machines``. ``is_known`` is True
+    if kernels of this class were measured on the machine itself.
     """
 
     low: float
@@ -158,12 +158,12 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
 # --- learning
 #: Probabilities of the quantiles in the file.
 PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995)
-#: A class has quantiles for a machine without rows if it has at least this many machines; with
-#: fewer, a wider class is used.
+#: A class needs at least this number of machines to have quantiles for a machine without rows. With
+#: fewer machines, a wider class is used.
 MIN_MACHINES = 2
-MIN_ROWS = 30  # a machine with fewer rows in a class has no quantiles of its own
+MIN_ROWS = 30  # a machine with fewer rows in a class gets the quantiles of all machines
 FEW_ROWS = 10  # a machine with fewer rows in a class is left out of the class
-#: With fewer observations, Student's factor for this number is used: that for two (100) is useless.
+#: Student's factor is taken for at least this number of observations: for two it would be 100.
 LEAST_FACTOR = 3
 
 
@@ -261,7 +261,6 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
     return result
 
 
-# --- the chance to be the fastest
 def best_chances(times: Floats) -> Floats:
     """Return, for each variant, the probability that it is the fastest.
 
@@ -289,7 +288,7 @@ def best_chances(times: Floats) -> Floats:
 
 
 def own_spread() -> float:
-    """Return the standard deviation of that part of the log error which variants do not share."""
+    """Return the standard deviation of the part of the log error that variants do not share."""
     return _file()[1]
 
 

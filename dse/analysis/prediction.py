@@ -20,17 +20,18 @@ from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-#: Models that give a time, from the most to the least detailed, and the case for which each is
+#: Models that predict a time, from the most to the least detailed, with the case in which each is
 #: used.
 MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline + footprint": "a GPU with caches, and bytes counted from source",
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits that are no units of the model, each with the quantity that is the time of the limit.
+#: Limits that are not units of the GPU; the time of each is a quantity of the model.
 _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
-#: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants.
+#: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants
+#: together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -125,7 +126,6 @@ def _predict(
     given: dict[str, Any],
     reasons: Mapping[str, str],
 ) -> Prediction:
-    """Return the prediction of one model; raise GraphError where an input is missing."""
     families = {family.of: family.terms for family in model.regime_families}
     units = {**families.get("throughput_time", {}), **_OTHER_LIMITS}
     size = len(variants)
@@ -215,7 +215,6 @@ def _drawn_ratios(
 
 
 def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
-    """Return the indices of variants that are computed together: same quantities and labels."""
     groups: dict[Any, list[int]] = {}
     for at, variant in enumerate(variants):
         key = [(n, v if isinstance(v, str) else "") for n, v in variant.items()]

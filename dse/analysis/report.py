@@ -68,7 +68,7 @@ class AnswerOfVariant:
         Quantities of the model ``roofline``: operations, bytes, and their ratios at each level of
         memory; empty where the model of the time gives no bytes.
     model, why_model : str
-        The model, and why no other one was taken.
+        The model, and why no other model was used.
     """
 
     machine: str
@@ -216,7 +216,6 @@ def _time_text(each: AnswerOfVariant) -> str:
 
 
 def _interval_text(each: AnswerOfVariant) -> str:
-    """Return the rows behind an interval, and on which side of it the predicted time is."""
     if each.interval is None:
         return ""
     text = each.interval.of

@@ -32,7 +32,7 @@ from symbolic.quantity import Quantity
 MAX_ADVISED = 3
 #: Oldest architecture that the compiler of the extra ``kernels`` knows.
 _OLDEST_ARCH = 75
-#: Architecture for which kernels are compiled for a machine without a compute capability.
+#: Architecture for which kernels are compiled if the machine has no compute capability.
 _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
@@ -51,7 +51,7 @@ _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 class Variant:
     """One launch: macros, sizes, values of axes; and its counts, or the reason why it has none.
 
-    ``is_searched`` is True if nobody gave the block and its shape is one of those tried.
+    ``is_searched`` is True if the user gave no block, so this shape is one of the shapes to try.
     """
 
     defines: Mapping[str, Any] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Subject:
         raise NotImplementedError
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return the counted values and the values of a profile."""
+        """Return the counted values and the measured values of a profile."""
         raise DseError(
             f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
             "is a workload, whose counts are given"
@@ -141,7 +141,6 @@ class Subject:
         level: float,
         ranked: tuple[int, float],
     ) -> AnswerOfVariant:
-        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance to win."""
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
@@ -418,7 +417,7 @@ class KernelSubject(Subject):
         )
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return the counted values and those of a profile, at each of its launches."""
+        """Return the counted and the measured values at each launch of a profile."""
         from dse.cuda import kernel
         from dse.cuda.tuning_space import agreement_rows
 
@@ -438,9 +437,10 @@ class KernelSubject(Subject):
 
 
 def _check_work(variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants, with an error as ``status`` of each whose work differs in its group.
+    """Return the variants; if the work of one differs from its group's, its ``status`` is an error.
 
-    A group has equal macros and arguments; its first variant is the reference for the others.
+    Variants with equal macros and arguments are a group. Their work is compared with the first
+    one's.
     """
     result: list[Variant] = []
     first: dict[Any, Variant] = {}
@@ -460,7 +460,7 @@ def _check_work(variants: Sequence[Variant]) -> list[Variant]:
 
 
 def _architecture(entry: Entry) -> tuple[str, list[str]]:
-    """Return the architecture for which a machine's code is compiled, and what that assumes."""
+    """Return the architecture for which code is compiled, and the assumptions in this choice."""
     text = entry.compute_capability
     if not text:
         why = f"as {entry.name} has no compute capability"

@@ -17,9 +17,10 @@ An assumed number may have a ``spread``, the share by which it may be wrong to b
 number is then a random input, which answers mention. Values that a shipped machine lacks are
 assumed to be those of its nearest relatives (``dse/data/relatives.toml``).
 
-A file's own values take precedence over values of its base, and these over the limits of the
-compute capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may
-declare further quantities, such as the arguments of a kernel, for its own values and for studies::
+A file's own values take precedence over values of its base. Values of the base take precedence over
+the limits of the compute capability. A workload file has neither ``compute_capability`` nor
+``[unknown]``. It may declare further quantities, such as the arguments of a kernel, for its own
+values and for studies::
 
     [quantities]
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
@@ -51,9 +52,6 @@ from symbolic.library import read_text_or_empty
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
-
-# --- Files of machines and workloads, and hints for unknown names
-
 
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
@@ -295,7 +293,7 @@ def _load(
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
     if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
-        # a designer may change n_sms, but the printed rates are for the present number
+        # a designer may change n_sms, but the published rates hold for the number in the file
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     if kind == "machine" and path.parent == _DATA / "machines":
@@ -396,9 +394,6 @@ def entry_titles(kind: str) -> dict[str, str]:
     return titles
 
 
-# --- Values that nobody publishes, from the nearest relatives of a machine
-
-
 @lru_cache(maxsize=1)
 def _relatives() -> dict[str, Any]:
     tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
@@ -436,8 +431,9 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    Ends of intervals are not taken, because their defaults are wider. If power limits the speed of
-    the relative, attained shares are scaled by this machine's power / rate over the relative's.
+    Ends of intervals are not taken, because their defaults are wider. If power limits the
+    relative's speed, attained shares are multiplied by power / rate of this machine, divided by
+    power / rate of the relative.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:
@@ -461,7 +457,7 @@ _TRIAD_SPREAD = 0.05
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:
-    """Return the share of the printed bandwidth that kernels attain with this type of memory."""
+    """Return the share of printed bandwidth that kernels attain with a machine's memory type."""
     for kind, row in _relatives()["memory"].items():
         if not {entry.name, entry.base} & {*row["machines"]}:
             continue
@@ -515,9 +511,6 @@ def entry_number(entry: Entry, formula: str) -> float:
     return float(compute(parse(formula, TABLE)))
 
 
-# --- Names of products as users write them
-
-
 def normalized_name(name: str) -> str:
     """Return a name without maker, signs, spaces and capitals: ``rtx3080``, ``a100sxm480gb``."""
     return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
@@ -568,14 +561,11 @@ def parse_capability(name: str) -> str:
     return ".".join(part for part in match.groups() if part) if match else ""
 
 
-# --- Models that lack a value of a machine
-
-
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
     Inputs with a default, and those that the workload or the programmer supplies, do not count as
-    missing. Inputs of a formula in the machine's values do.
+    missing. Inputs of formulas in the machine's values count.
     """
     missing = {}
     known = models()

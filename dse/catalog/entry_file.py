@@ -19,7 +19,7 @@ from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 
-#: The search for the line of an error stops after this time, as in files of thousands of lines. [s]
+#: The search for the line of an error stops after this time [s], which matters in long files.
 _SEARCH_SECONDS = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {

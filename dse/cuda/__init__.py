@@ -1,8 +1,8 @@
 """Count the instructions of a CUDA kernel without a GPU.
 
 Source is compiled to a cubin, which is disassembled; PTX text is read into the same record. The
-control flow, register values, trip counts and addresses are derived from this record, and from them
-the counts that models need.
+control flow, register values, trip counts and addresses are derived from this record. The counts
+that models need are computed from these.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class BasicBlock:
 
     @property
     def terminator(self) -> Instruction:
-        """The last instruction, which selects the successor."""
+        """Last instruction of the block, which selects the successor."""
         return self.body[-1]
 
 
@@ -43,7 +43,10 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class ControlFlowGraph:
-    """Basic blocks of a kernel, their immediate (post)dominators (-1: none), and loops by head."""
+    """Basic blocks of a kernel, their immediate dominators and postdominators, and loops by head.
+
+    An index of -1 means that a block has none.
+    """
 
     blocks: Sequence[BasicBlock]
     reverse_postorder: Sequence[int]

@@ -195,7 +195,7 @@ _DATA_INPUTS = {
 
 
 def example_value(name: str) -> float:
-    """Return an example value; each further value loaded on a line has a larger one."""
+    """Return an example value of a data input; later loads on a line get larger values."""
     kind, number = name.partition("_")[0], name.rpartition("_")[2]
     example = _DATA_INPUTS[kind][1] if kind in _DATA_INPUTS else 1
     is_later = kind == "loaded" and name.count("_") > 2 and number.isdigit()
@@ -218,7 +218,7 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
 
 
 def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of :func:`count_launch` other than sizes and values."""
+    """Return the settings of :func:`count_launch` except sizes and values."""
     return {name: settings.get(name) for name in ("dynamic_shared", "array_bytes", "flops")}
 
 
@@ -227,7 +227,8 @@ def read_bodies(
 ) -> list[list[Instruction]]:
     """Return the instructions of several kernels, which are disassembled together.
 
-    The instructions include slow paths of divisions and roots if ``given`` has a share of these.
+    The instructions include slow paths of divisions and roots if ``given`` has the share of threads
+    that take one.
     """
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]
@@ -395,7 +396,6 @@ _EXTERN_SHARED = re.compile(
 def _note_dynamic_shared(
     code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
 ) -> KernelCounts:
-    """Return the counts, with an assumption if the kernel may use dynamic shared memory."""
     uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
     named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
     unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
@@ -472,7 +472,7 @@ def _check_complete(
 
 
 def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
-    """Return a description of a loop, a guarded piece of code or a load, with its source line."""
+    """Describe a loop, a guarded piece of code or a load, with its source line."""
     index = analysis.data_inputs[name]
     place = f"instruction {index * WORD:#x}"
     match = re.search(r"_line_(\d+)", name)

@@ -106,9 +106,9 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return a mask of the values whose joint changes can leave the predictions unchanged.
+    """Return a mask of the values that can change together without changing the predictions.
 
-    Joint changes that move a value at a bound beyond the bound are not considered.
+    Changes that move a value beyond its bound are not considered.
     """
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
@@ -125,7 +125,7 @@ def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[s
     """Return the covariance of the values, and the quantities that the rows do not determine.
 
     The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of residuals - number of free
-    values). A value at an end of its domain is treated as fixed; its entries are NaN.
+    values). A value at an end of its domain is treated as fixed, and its covariances are NaN.
     """
     keys = [c.key for c in problem.parameters]
     full = np.full((len(keys), len(keys)), math.nan)

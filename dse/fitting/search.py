@@ -18,7 +18,7 @@ from symbolic.ops import Node, walk
 
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
-MAX_NUMBERS = sizes.FIT_NUMBERS  # limit on the number of predictions in memory at once
+MAX_NUMBERS = sizes.FIT_NUMBERS  # upper limit on the predictions in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class FitProblem:
 
     @property
     def measured_norm(self) -> float:
-        """The norm of the scaled measurements; 1 if it is 0."""
+        """The norm of the scaled measurements; 1 if all of them are 0."""
         return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
@@ -72,7 +72,7 @@ class FitProblem:
         return self._apply_scale(self.predict(points) - self.measurements)
 
     def scaled_predictions(self, points: Floats) -> Floats:
-        """Return scaled predictions, whose differences are less rounded than those of residuals."""
+        """Return scaled predictions, of shape (points, quantities x rows)."""
         return self._apply_scale(self.predict(points))
 
     def _apply_scale(self, values: Floats) -> Floats:
@@ -158,12 +158,10 @@ def _finite_difference(
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
-# --- Starting points: many around typical values, each solved for linear quantities
-
-
-#: Number of starting points: per nonlinear quantity, at most in total, and if there is none.
+#: Number of starting points: POINTS_EACH per nonlinear quantity, but at most MAX_POINTS; MIN_POINTS
+#: if all quantities are linear.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
-LINEAR_PASSES = 2  # number of times that the linear quantities are solved for
+LINEAR_PASSES = 2  # number of times that linear quantities are solved for
 #: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
 #: BEST_POINTS best points of all.
 RANGE_PARTS, BEST_POINTS = 8, 4
@@ -241,10 +239,10 @@ def _halton(count: int, dimensions: int) -> Floats:
 
 
 def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
-    """Solve, at each point, for the values (mask ``linear``) in which predictions are linear.
+    """Replace the values in the mask ``linear`` by the least-squares solution at each point.
 
-    A new point is used only if it reduces the sum of squares: if predictions are linear only within
-    one regime, the new point may be worse.
+    A new point is used only if it reduces the sum of squares, because predictions may be linear
+    only within one regime.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
@@ -307,17 +305,15 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
     return result
 
 
-# --- The search
-
-
 #: Number of rough searches whose results are refined.
 REFINED = 2
-#: Limits on the rows of a rough search. If above the minimum, rows × steps of the equations are at
-#: most MAX_ROUGH_STEPS, because equations that choose among tiles have many steps.
+#: Limits on the number of rows of a rough search. Above MIN_ROUGH_ROWS, rows × steps of the
+#: equations is at most MAX_ROUGH_STEPS, because equations that choose among tiles have many steps.
 MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Minimum size of a value, as a share of the change that would change predictions by their norm.
+#: Minimum size of a value, as a share of the change in the value that changes predictions by their
+#: norm.
 NEAR_ZERO = 1e-3
 #: A direction changes no prediction if its relative singular value is below this limit.
 FLAT_TOLERANCE = 1e-7
@@ -328,7 +324,8 @@ NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
 #: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
 #: distance was below the share BOUND_TOLERANCE of its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: A relative sum of squares below EXACT, or change of residuals below ROUNDING, is only rounding.
+#: A relative sum of squares below EXACT, or a change of residuals below ROUNDING, is a rounding
+#: error.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
@@ -438,7 +435,6 @@ def _refine(
 
 
 def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
-    """Return the solution with values moved to ends of their domains where that costs nothing."""
     at_end = np.zeros(len(point), dtype=bool)
     costs = _unit_step_costs(problem, point)
     for place, parameter in enumerate(problem.parameters):
@@ -480,9 +476,10 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
 
 
 def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
-    """Return, to second order, the cost of changing each value by 1 if all others adapt.
+    """Return the cost, to second order, of changing each value by 1 and refitting all others.
 
-    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
+    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J. It is 0 for values that the rows do not
+    determine.
     """
     slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -497,10 +494,10 @@ def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
 
 
 def step_sizes(problem: FitProblem, point: Floats) -> Floats:
-    """Return the size of each value, to which the steps of derivatives are proportional.
+    """Return a scale for each value, to which the steps of derivatives are proportional.
 
-    The size is the magnitude of the value, but at least the share NEAR_ZERO of the change in the
-    value that would change predictions by as much as their norm.
+    The scale is the magnitude of the value, but at least NEAR_ZERO × d. A change of the value by d
+    changes predictions by as much as their norm.
     """
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)

@@ -61,7 +61,8 @@ class NvmlBoard:
     def clock_control(self) -> Iterator[Any]:
         """Yield a function that sets the clocks; afterwards restore the application clocks.
 
-        If the GPU has no application clocks, its clocks are locked, and unlocked afterwards.
+        If the GPU has no application clocks, the function locks the clocks. They are unlocked at
+        the end.
         """
         nvml, handle = self._nvml, self._handle
         before, locked = None, []

@@ -315,7 +315,6 @@ def power(
 def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
-    """Return pairs (memory clock, core clock) to set; one pair of NaN if the driver offers none."""
     if not offered:
         if clocks or memory_clocks:
             raise DseError(

@@ -250,8 +250,6 @@ def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
     raise DseError(f"{str(path)!r} is no JSON: {cause}") from cause
 
 
-# --- CSV and Parquet tables: named columns, a row for each configuration
-
 _COLUMNS = 4096  # maximum number of columns of a table; more columns take seconds to read
 #: Values of a column ``status``, in lower case, that mean a successful measurement.
 _SUCCESS = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}

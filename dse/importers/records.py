@@ -285,9 +285,6 @@ def _finite_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --- single runs of measured configurations, along the dimension ``run``
-
-
 def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
     """Split repeated measurements into one column per run; return the records and these columns.
 
@@ -340,7 +337,7 @@ def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Seq
 
 
 def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
-    """Stack the columns of the runs of each repeated quantity along the dimension ``run``."""
+    """Stack the columns of each repeated quantity, one per run, along the dimension ``run``."""
     import xarray as xr
 
     for name, run_columns in names.items():
