@@ -26,10 +26,7 @@ _SIZES_X, _SIZES_Y, _SIZES_Z = (8, 16, 32, 64, 128, 256), (1, 2, 4, 8, 16, 32), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Arguments, macros, sizes (numbers or formulas) and data-dependent values of a launch.
-
-    ``dynamic_shared`` and ``array_bytes`` are as for :func:`dse.kernel`.
-    """
+    """Arguments, macros, sizes (numbers or formulas) and data-dependent values of a launch."""
 
     set: Mapping[str, float] = field(default_factory=dict)
     define: Mapping[str, object] = field(default_factory=dict)

@@ -20,8 +20,7 @@ from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-#: Models that predict a time, from the most to the least detailed, with the case in which each is
-#: used.
+#: Models that predict a time, the most detailed first, with the case in which each is used.
 MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline + footprint": "a GPU with caches, and bytes counted from source",
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
@@ -30,8 +29,8 @@ MODELS: Mapping[str, str] = {
 #: Limits that are not units of the GPU; the time of each is a quantity of the model.
 _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
-#: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants
-#: together.
+#: _MAX_DRAWS and _MIN_DRAWS: limits on the draws of assumed inputs per variant. _DRAWN_POINTS:
+#: target for the draws of all variants together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -223,7 +222,6 @@ def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
 
 
 def _columns(model: Model, variants: Sequence[Inputs]) -> dict[str, Any]:
-    """Return the inputs of variants: one value if all variants share it, else an array."""
     result: dict[str, Any] = {}
     for name in variants[0]:
         values = [variant[name] for variant in variants]

@@ -304,7 +304,6 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
 
 
 def _short_text(value: float, unit: str) -> str:
-    """Return a value with four digits, so that a move fits a terminal; whole numbers with six."""
     return value_text(value if value == round(value) else float(f"{value:.4g}"), unit)
 
 

@@ -35,9 +35,8 @@ _OLDEST_ARCH = 75
 #: Architecture for which kernels are compiled if the machine has no compute capability.
 _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
-#: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
-#: Below this time [s], over a tenth of a launch is its start. The note if the start is not known.
+#: A launch shorter than this [s] spends over a tenth of its time on its start.
 _SHORT_TIME = 35e-6
 _NO_START_UP = (
     "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
@@ -251,7 +250,7 @@ class WorkloadSubject(Subject):
             self.axes |= self._block_sizes()
 
     def _block_sizes(self) -> dict[str, list[int]]:
-        """Return an axis of block sizes, the usual size first, if the counts allow other sizes."""
+        """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
         counted_for = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
@@ -348,7 +347,6 @@ class KernelSubject(Subject):
         return list(dict.fromkeys([*blocks, *(block_shapes(varied, blocks[0]) if varied else ())]))
 
     def _count(self, arch: str) -> list[Variant]:
-        """Return the variants with their counts for an architecture."""
         result = self._launches()
         groups: dict[Any, list[int]] = {}
         for at, each in enumerate(result):
@@ -379,7 +377,7 @@ class KernelSubject(Subject):
             "block": (256,),
             "dynamic_shared": self.launch.dynamic_shared,
             "array_bytes": dict(self.launch.array_bytes),
-            # as text, so that a constant grid is allowed, as for grid loops; see _check_work
+            # as text, because a number would be refused if blocks vary; see _check_work
             "grid": tuple(map(str, self.launch.grid)),
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
@@ -439,8 +437,7 @@ class KernelSubject(Subject):
 def _check_work(variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants; if the work of one differs from its group's, its ``status`` is an error.
 
-    Variants with equal macros and arguments are a group. Their work is compared with the first
-    one's.
+    Variants with equal macros and arguments are a group. The first variant has the expected work.
     """
     result: list[Variant] = []
     first: dict[Any, Variant] = {}

@@ -212,7 +212,6 @@ class Entry(DisplayMixin):
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
-    """Return title and limits of every compute capability."""
     tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
     limits: dict[str, tuple[str, dict[str, Value]]] = {
         name: (title, {}) for name, title in tree["titles"].items()
@@ -431,9 +430,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    Ends of intervals are not taken, because their defaults are wider. If power limits the
-    relative's speed, attained shares are multiplied by power / rate of this machine, divided by
-    power / rate of the relative.
+     If power limits the relative's speed, attained shares are multiplied by power / rate of this
+    machine, divided by power / rate of the relative.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:

@@ -173,9 +173,9 @@ def _check_keys(
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
 ) -> tuple[tuple[str, float | None], ...]:
-    """Return the quantities of this file on which a value depends, with the needed numbers.
+    """Return the quantities on which a value depends, with the numbers for which the value holds.
 
-    The number is None for a quantity with a formula, which a study may not replace.
+    The number is None for a quantity with a formula.
     """
     keys = ("values", name, "holds_for")
     if not isinstance(names, list):

@@ -415,7 +415,7 @@ def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[s
 
 
 def _is_needed(piece: str, kernel: str) -> bool:
-    """True if a piece may affect the kernel; device code may, except other kernels."""
+    """True if a piece may affect the kernel: device code that is not another kernel."""
     if _KERNEL.search(piece):
         return bool(re.search(rf"\b{re.escape(kernel)}\b", piece))
     return bool(_DEVICE.search(piece) or FRAME.match(piece))

@@ -43,10 +43,7 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class ControlFlowGraph:
-    """Basic blocks of a kernel, their immediate dominators and postdominators, and loops by head.
-
-    An index of -1 means that a block has none.
-    """
+    """Basic blocks, their immediate dominators and postdominators (-1: none), and loops by head."""
 
     blocks: Sequence[BasicBlock]
     reverse_postorder: Sequence[int]

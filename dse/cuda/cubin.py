@@ -4,8 +4,8 @@ pyelftools reads sections, symbols and line tables; NVIDIA's disassembler reads 
 this module reads the attributes of kernels (``.nv.info``). Two changes make each kernel one flow of
 instructions: called functions are copied behind the kernel, one copy for each call, and a jump
 through a table (BRX, a ``switch``) becomes a chain of comparisons and branches. Recursive calls and
-the compiler's slow paths of divisions and roots stay calls. Compilers leave some loops by a call
-into the middle of the same function, which is read as a branch.
+the compiler's slow paths of divisions and roots stay calls. A call into the middle of the same
+function is read as a branch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 #: Codes of the attributes in .nv.info that are read.
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
-#: Bytes of a section header, and of a symbol.
 _HEADER, _SYMBOL = 64, 24
 #: Number of bits of an address in a line table; the higher bits hold the index of the section.
 _ADDRESS = 40
@@ -185,7 +184,6 @@ def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
-    """Yield the kind and value of each attribute in .nv.info."""
     result, at = [], 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)
@@ -281,9 +279,9 @@ _MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # includes copies of called funct
 def inline_calls(
     body: Sequence[Instruction], callees: Callees, *, slow_paths: bool = False
 ) -> list[Instruction]:
-    """Return the instructions of a kernel with copies of the functions that it calls.
+    """Return a kernel's instructions with copies of the called functions, except slow paths.
 
-    Slow paths of the compiler stay calls unless ``slow_paths``.
+    Slow paths of divisions and roots are copied too if ``slow_paths`` is True.
     """
     names = {offset // WORD: name for offset, name in callees}
     result = [
@@ -330,10 +328,7 @@ def is_slow_path(name: str) -> bool:
 
 
 def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
-    """True if a call is a branch that never returns: its target is not the start of a function.
-
-    If the cubin names no functions, a call is a branch unless the code contains a return.
-    """
+    """True if a call is a branch that never returns: its target is not the start of a function."""
     if call.name != "CALL" or call.target is None or not 0 <= call.target < len(body):
         return False
     if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # a call by a pointer

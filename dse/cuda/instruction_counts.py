@@ -154,7 +154,6 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
-#: Registers that differ between threads.
 _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
@@ -481,7 +480,7 @@ def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 
 def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
-    """Return the number of requests with known sectors, and the number of these sectors."""
+    """Return the number of requests whose sectors are known, and the number of their sectors."""
     counts = [(each.requests_per_warp, each.sectors) for each in requests]
     known = [(many, sectors) for many, sectors in counts if sectors is not None]
     return sum(many for many, _ in known), sum(many * sectors for many, sectors in known)
@@ -507,10 +506,7 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on.
-
-    The mean is 1 if no block yields a value.
-    """
+    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on."""
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
@@ -554,7 +550,7 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield a block's instructions divided by its longest dependent chain; weight: the chain."""
+    """Yield a block's instructions / length of its longest dependent chain, and this length."""
     depth: dict[str, int] = {}
     longest = 0
     for one in body:

@@ -17,8 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and on the terms of a product. A larger value becomes
-#: unknown.
+#: Upper limits on an expression's atoms and a product's terms. A larger value becomes unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
@@ -573,7 +572,7 @@ def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
 
 
 def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
-    """Return ⌊value · factor / 2^(32 + by)⌋, or ⌊value / d⌋ if the factor stands for 1 / d."""
+    """Return ⌊value · factor / 2^(32 + by)⌋: ⌊value / d⌋ if the factor stands for 1 / d."""
     scale = 2 ** (32 + by)
     divisor = round(scale / factor) if factor else 0
     if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):
@@ -590,10 +589,7 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 
 
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
-    """Return the bitwise "and" of a value and a mask.
-
-    An unknown result is a different atom for each ``place``.
-    """
+    """Return the bitwise "and" of a value and a mask."""
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
     number = mask.constant_value
@@ -619,10 +615,7 @@ def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExp
 
 
 def reciprocal_quotient(parts: list[IntExpr]) -> IntExpr | None:
-    """Return the high half of a product with a reciprocal; None if no part is a reciprocal.
-
-    It is a quotient. If both parts are reciprocals, it is the reciprocal itself.
-    """
+    """Return the high half of a product with a reciprocal, or None if no part is a reciprocal."""
     for one, two in ((parts[0], parts[1]), (parts[1], parts[0])):
         if len(one.terms) == 1:
             (product,) = one.terms

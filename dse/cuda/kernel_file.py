@@ -225,11 +225,7 @@ def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
 def read_bodies(
     codes: Sequence[KernelCode], given: Collection[str] = ()
 ) -> list[list[Instruction]]:
-    """Return the instructions of several kernels, which are disassembled together.
-
-    The instructions include slow paths of divisions and roots if ``given`` has the share of threads
-    that take one.
-    """
+    """Return the instructions of several kernels, which are disassembled together."""
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]
     bodies = iter(disassemble(functions, slow_paths=slow_paths))
@@ -416,7 +412,6 @@ def _as_numbers(macros: Macros) -> dict[str, float]:
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
-    """Return the sizes of a block or grid in x, y and z; raise an error if one is invalid."""
     try:
         sizes = [int(each) for each in values]
         right = 1 <= len(sizes) <= 3 and all(

@@ -164,7 +164,6 @@ class KernelLaunch:
         self.is_sampled = False
 
     def _set_special_registers(self, warp_size: int = 32) -> None:
-        """Set the special registers, the mask of lanes that have a thread, and warp weights."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp_size)
         lanes = np.arange(warps * warp_size)

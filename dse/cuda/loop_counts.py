@@ -151,11 +151,7 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
 
 
 def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
-    """Return the loops whose iteration changes an expression.
-
-    A sum over a whole loop does not change with its iteration. ``cache`` holds the results for
-    atoms.
-    """
+    """Return the loops whose iteration changes an expression; ``cache`` holds results for atoms."""
     if isinstance(part, IntExpr):
         return frozenset().union(*(free_loops(one, cache) for p in part.terms for one in p))
     if isinstance(part, tuple):
@@ -251,10 +247,7 @@ def constant_layout(arch: int) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLaunch:
-    """Known numbers of a launch: its sizes, its arguments and the largest indices.
-
-    The index along an axis with one thread or one block is 0.
-    """
+    """Known numbers of a launch: its sizes, its arguments and the largest indices."""
 
     numbers: Mapping[Atom, int]
     ranges: Ranges
@@ -497,7 +490,6 @@ class KernelAnalysis:
         return runs
 
     def _branch_share(self, number: int, successor: int) -> IntExpr:
-        """Return the share of a block's runs that continue at a successor."""
         block = self.graph.blocks[number]
         if len(set(block.successors)) == 1:
             return ONE
@@ -589,10 +581,7 @@ class KernelAnalysis:
         return bool(block.body) and block.body[0].source_index >= self._slow_paths
 
     def _is_wait(self, loop: Loop) -> bool:
-        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address.
-
-        A loop that elects threads one by one (ELECT) for a uniform operation counts as polling.
-        """
+        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address."""
         body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
         if any(one.name in ("NANOSLEEP", "SYNCS", "ELECT") for one in body):
             return True
@@ -610,8 +599,7 @@ class KernelAnalysis:
     def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
         """True if a branch of the source depends on data that differ between threads.
 
-        The share of threads is then an input. For loops, and for branches if ``given`` has loaded
-        values, the loaded values are the inputs.
+        The share of threads is then an input.
         """
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if line not in kinds.branches - kinds.loops:
@@ -633,11 +621,7 @@ class KernelAnalysis:
         )
 
     def _name_branch(self, block: BasicBlock) -> str:
-        """Record the share of threads at a branch as a data input, and return its name.
-
-        If threads that do not branch skip the code at the target, the input is named ``take``.
-        Otherwise it is the share of threads that ``skip`` the code after the branch.
-        """
+        """Record the share of threads at a branch as a data input, and return its name."""
         at = block.terminator.index
         others = {f"chance{name[4:]}": place for name, place in self.data_inputs.items()}
         place = record_name("chance", self.lines, at, others)[len("chance") :]

@@ -110,10 +110,7 @@ def _active_groups(active: Mask, groups: int) -> Any:
 
 
 def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
-    """Return the mask of requests in which pairs of active lanes have equal addresses.
-
-    The lanes of all pairs are next to each other, or all are two apart.
-    """
+    """Return the mask of requests in which pairs of active lanes have equal addresses."""
     lanes = np.arange(addresses.shape[-1])
     return np.logical_or.reduce([
         ((addresses == addresses[:, lanes ^ by]) | ~active | ~active[:, lanes ^ by]).all(axis=-1)
@@ -347,8 +344,7 @@ class MemoryAccesses:
         self._footprints = Footprints(launch, self._array_bytes)
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._local_bytes = 0.0
-        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown
-        #: argument).
+        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown).
         self._unknown_bytes: dict[tuple[str, int | None], float] = defaultdict(float)
         self._unknown_accesses: dict[tuple[str, Address | None], float] = {}
         #: Arguments that are addresses of arrays. An array begins at a whole cache line.
@@ -484,7 +480,6 @@ class MemoryAccesses:
         return values, formulas
 
     def _address(self, instruction: Instruction, block: int, place: int) -> Address | None:
-        """Return the address of an instruction as an expression; None if its text has none."""
         if (parts := address_terms(instruction.text, instruction.kind == "global_copy")) is None:
             return None
         values, total = self.analysis.values, ZERO
@@ -579,7 +574,6 @@ def _lane_part(address: IntExpr) -> IntExpr:
 def _mean_cost(
     requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool
 ) -> tuple[float, float, float]:
-    """Return the mean sectors, the mean wavefronts and the fewest possible sectors of requests."""
     count = shared_wavefronts if shared else cache_wavefronts
     wavefronts = requests.mean(count(addresses, requests.active, width, load=load))
     touched = requests.mean(sectors(addresses, requests.active, width))
@@ -683,7 +677,6 @@ def byte_count(ranges: ByteRanges) -> int:
 
 
 def _sector_span(low: int, high: int) -> float:
-    """Return the total size in bytes of the sectors that the addresses from low to high touch."""
     return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
 
 
@@ -754,11 +747,7 @@ class Footprints:
         return loaded + stored
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes loaded or stored, limited for each array to the range that is touched.
-
-        The bytes of one block grow with its size, unless each access touches only one address. The
-        bytes of all blocks grow with the grid if the block index changes the addresses.
-        """
+        """Return the bytes loaded or stored, limited for each array to the range touched."""
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1
         for key, ranges in self._sets.items():

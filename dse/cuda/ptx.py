@@ -16,8 +16,7 @@ from dse.cuda.instructions import WORD, Instruction
 from dse.cuda.source import closing_bracket
 from symbolic.errors import DseError
 
-#: The machine operation for integer operations, and for class "alu" of Table 7, as ``d = op(a, b,
-#: c)``.
+#: Machine operations for integer operations and class "alu" of Table 7, as ``d = op(a, b, c)``.
 _INTEGER_FORMS = {
     "add": "IADD3 {d},{a},{b},RZ", "sub": "IADD3 {d},{a},-{b},RZ", "neg": "IADD3 {d},-{a},RZ,RZ",
     "mul": "IMAD {d},{a},{b},RZ", "mad": "IMAD {d},{a},{b},{c}", "abs": "IABS {d},{a}",
@@ -30,7 +29,6 @@ _INTEGER_FORMS = {
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
 _INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
-#: The machine operations for operations on predicates.
 _PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
@@ -301,7 +299,6 @@ class PtxReader:
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand: several values if the operand is a vector."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
@@ -318,7 +315,6 @@ class PtxReader:
         return self.registers.setdefault(name, f"P{4 * len(self.registers)}")
 
     def _value(self, operand: str) -> str:
-        """Return a source operand in the notation of machine code."""
         if operand.startswith("["):
             parts = [each.strip() for each in re.split(r"[+,]", operand[1:-1].strip("{} "))]
             return f"[{self._address(parts)}]"
@@ -342,7 +338,6 @@ class PtxReader:
         return self._register(operand)
 
     def _address(self, parts: list[str]) -> str:
-        """Return the text of an address: a register, array or argument, plus a number."""
         values = [self._value(each.strip("{} ")) for each in parts if each]
         first, *rest = values or ["RZ"]
         if (constant := re.match(r"c\[0x0\]\[(\w+)\]", first)) and rest:

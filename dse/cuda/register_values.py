@@ -173,7 +173,6 @@ def _multiply_wide(op: Operation) -> IntExpr:
 
 
 def _divide(op: Operation) -> IntExpr:
-    """Return the quotient or remainder of a PTX division."""
     above, below = op.inputs()[:2]
     result = floordiv(above, below)
     return result if op.name == "IDIV" else above - below * result

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _T = TypeVar("_T")
-#: Values of macros by name.
 Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
@@ -171,7 +170,6 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
 
 
 def _versions() -> tuple[str, ...]:
-    """Return what cached counts depend on besides the source."""
     result = [_COUNTS_VERSION, *_EXTRA_COLUMNS]
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:

@@ -216,7 +216,6 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
 
 
 def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
-    """Check the rows, and return the least-squares problem of fitting the model to them."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)

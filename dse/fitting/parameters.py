@@ -199,11 +199,7 @@ def _make_parameter(
 
 
 def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
-    """Return the starting range, which lies between ``low`` and ``high``.
-
-    The range lies around the typical range of the quantity. If that is unknown, it lies around the
-    start value.
-    """
+    """Return a range between ``low`` and ``high``, around the typical range or the start value."""
     if row.typical is not None:
         first, last = row.typical
     elif start:

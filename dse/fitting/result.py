@@ -106,10 +106,7 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return a mask of the values that can change together without changing the predictions.
-
-    Changes that move a value beyond its bound are not considered.
-    """
+    """Return a mask of the values that can change together without changing the predictions."""
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
         return none

@@ -158,8 +158,7 @@ def _finite_difference(
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
-#: Number of starting points: POINTS_EACH per nonlinear quantity, but at most MAX_POINTS; MIN_POINTS
-#: if all quantities are linear.
+#: Number of starting points: per nonlinear quantity, at most, and if all quantities are linear.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
 LINEAR_PASSES = 2  # number of times that linear quantities are solved for
 #: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
@@ -197,9 +196,8 @@ def starting_points(problem: FitProblem) -> Floats:
 def _draw_points(problem: FitProblem, count: int) -> tuple[Floats, Floats]:
     """Return points, and their positions in the starting ranges as shares from 0 to 1.
 
-    If parameters have start values, ``count`` points use these and ``count`` points do not. All
-    labels have the same values. In the first point, parameters without a start value are in the
-    middle of their range.
+    If parameters have start values, ``count`` points use these and ``count`` points do not. In the
+    first point, the other parameters are in the middle of their range.
     """
     free, places = problem.parameters, list(problem.positions.values())
     shares = _halton(count, len(places))
@@ -281,7 +279,6 @@ def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[in
 
 
 def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
-    """Return the least-squares solution at each point, computed with columns of equal length."""
     lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
@@ -312,8 +309,7 @@ REFINED = 2
 MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Minimum size of a value, as a share of the change in the value that changes predictions by their
-#: norm.
+#: Minimum size of a value, as a share of the change that changes predictions by their norm.
 NEAR_ZERO = 1e-3
 #: A direction changes no prediction if its relative singular value is below this limit.
 FLAT_TOLERANCE = 1e-7
@@ -324,8 +320,7 @@ NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
 #: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
 #: distance was below the share BOUND_TOLERANCE of its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: A relative sum of squares below EXACT, or a change of residuals below ROUNDING, is a rounding
-#: error.
+#: A relative cost below EXACT, or a change of residuals below ROUNDING, is a rounding error.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 

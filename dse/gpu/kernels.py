@@ -142,7 +142,6 @@ def run_sustained(
 
 
 def _record_event(run: Callable[[], None]) -> Any:
-    """Call ``run``, and return an event that marks the end of all launches so far."""
     run()
     event = cuda.event()
     event.record()

@@ -3,9 +3,6 @@
 There are measurements of Transit's two curves (Li 2015, §3), latency, clocks and power, times of
 launches and of their blocks, the loss of lockstep (Swatman 2022, Algorithm 1), and all-pairs
 shortest paths (Ma 2014, §IV).
-
-All functions raise LawError if numba-cuda or a GPU is missing, and DseError for impossible numbers
-or a wrong result of a kernel.
 """
 
 from __future__ import annotations

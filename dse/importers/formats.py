@@ -106,7 +106,6 @@ _JSON = (".json", ".json.gz")
 _TABLES = (".csv", ".csv.gz", ".parquet")
 _REPORTS = (".ncu-rep", ".ncu-repz")
 
-#: The formats of measurements, by name, in the order in which they are tried.
 FORMATS: dict[str, MeasurementFormat] = {
     "ncu-report": MeasurementFormat(
         title="Nsight Compute report",

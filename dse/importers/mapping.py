@@ -204,10 +204,7 @@ class ColumnFormulas:
         return self.records.aliases.get(name, name)
 
     def _column_numbers(self, name: str) -> NDArray[Any] | None:
-        """Return a column or an earlier result as numbers, with NaN for missing values.
-
-        If the column has integers beyond 2**53, such as timestamps, the array has Python integers.
-        """
+        """Return a column or an earlier result as numbers, with NaN for missing values."""
         if name in self.values:
             return self.values[name]
         if name in ("@warps", "@threads"):

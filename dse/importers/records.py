@@ -412,7 +412,6 @@ def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[A
 
 
 def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """Return, for each row, the index of its cell in the flat grid."""
     index = []
     for axis, values in axes.items():
         order = np.argsort(values)

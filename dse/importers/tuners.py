@@ -102,7 +102,6 @@ def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
 
 
 def _value(value: Any) -> Any:
-    """Return a measured value; return None for numbers that stand for a failure."""
     if isinstance(value, (int, float)) and (value >= _FAILURE_TIME or not math.isfinite(value)):
         return None
     return value
