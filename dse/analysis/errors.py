@@ -1,7 +1,7 @@
 """Measured errors of the models as intervals, and the chance that a variant is the fastest.
 
-``dse/data/model_errors.toml`` has, for each class of kernels and machine, quantiles of the
-logarithm of measured over predicted time. ``docs/model_errors.py`` computes it from measured rows.
+``dse/data/model_errors.toml`` has quantiles of log(measured / predicted time) for each class of
+kernels and each machine. ``docs/model_errors.py`` computes this file from measured rows.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class ErrorClass:
 class ErrorInterval:
     """Interval of measured / predicted time, with the probability ``level``.
 
-    The interval comes from the ``rows`` of the class ``of`` on ``machines``. ``is_known`` is True
-    if kernels of this class were measured on the machine itself.
+    The interval comes from ``rows`` measured rows of the class ``of`` on ``machines``. ``is_known``
+    is True if kernels of this class were measured on the machine itself.
     """
 
     low: float
@@ -161,7 +161,7 @@ PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97
 #: A class needs at least this number of machines to have quantiles for a machine without rows. With
 #: fewer machines, a wider class is used.
 MIN_MACHINES = 2
-MIN_ROWS = 30  # a machine with fewer rows in a class gets the quantiles of all machines
+MIN_ROWS = 30  # a machine with fewer rows in a class has no quantiles of its own
 FEW_ROWS = 10  # a machine with fewer rows in a class is left out of the class
 #: Student's factor is taken for at least this number of observations: for two it would be 100.
 LEAST_FACTOR = 3
@@ -173,7 +173,7 @@ def row_quantiles(errors: Floats) -> Floats:
 
 
 def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
-    """Return quantiles for a further machine from errors by machine and kernel.
+    """Return quantiles for a machine without rows, from errors by machine and kernel.
 
     All machines have equal weights, and so have the kernels of a machine. Distances from the median
     are multiplied by Student's factor for n observations: n is the number of machines or of

@@ -177,7 +177,6 @@ class Analysis(Report):
         )
 
     def _machines_answer(self, groups: Mapping[str, Sequence[AnswerOfVariant]]) -> Answer:
-        """Return the answer for several machines: the best variant on each."""
         firsts = [each[0] for each in groups.values()]
         bests = sorted((each for each in firsts if not each.status), key=lambda each: each.time)
         refused = [[each.machine, each.status] for each in firsts if each.status]

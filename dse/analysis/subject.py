@@ -69,7 +69,7 @@ class Variant:
 
 
 class Subject:
-    """A kernel or workload with the values of its variants; subclasses give the variants."""
+    """A kernel or workload to analyze; subclasses define its variants."""
 
     title: str
     quantities: Mapping[str, Any]

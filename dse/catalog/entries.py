@@ -582,7 +582,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
 
 
 def formula_inputs(name: str, value: object) -> tuple[str, ...]:
-    """Return the quantities in a value that is a formula; none for a number."""
+    """Return the quantities in a formula; an empty tuple for a number."""
     from symbolic.expression import parse_value
     from symbolic.ops import Node, references
 

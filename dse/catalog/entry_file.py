@@ -79,7 +79,7 @@ class SourceText:
         return 0
 
     def error(self, keys: tuple[str, ...], problem: str | DseError) -> DseError:
-        """Return an error of the same class with the path and line of a key."""
+        """Return an error with the path and line of a key; it has the class of ``problem``."""
         kinds = (DomainError, UnitError, UnknownNameError, DseError)
         kind = next((kind for kind in kinds if isinstance(problem, kind)), DseError)
         number = self.line(*keys) if keys else 0

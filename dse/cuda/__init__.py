@@ -137,7 +137,7 @@ def kernel(
 
 
 def _machine_code(compiled_object: object) -> bytes:
-    """Return the cubin or PTX that an object consists of, or that it contains."""
+    """Return the cubin or PTX in an object, which may consist of these bytes alone."""
     asm = getattr(compiled_object, "asm", None)
     code = asm.get("cubin") if isinstance(asm, Mapping) else compiled_object
     if isinstance(code, (bytes, bytearray)):

@@ -195,7 +195,6 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _read_jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each jump to a computed address, with its possible targets."""
     words, at = _words(body), 0
     while at + 3 <= len(words):
         place, _, many = words[at : at + 3]

@@ -438,7 +438,6 @@ def _check_complete(
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
 ) -> None:
-    """Raise an error that lists the needed arguments and data inputs without a value."""
     missing, examples = [], []
     for name in analysis.data_inputs:
         if name in data_values:

@@ -81,7 +81,7 @@ def record_name(word: str, lines: Lines, index: int, names: dict[str, int]) -> s
 
 
 def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], bool]) -> str:
-    """Return an unused name for a place in the code, with its source line if known."""
+    """Return an unused name for an instruction, with the source line in the name if it is known."""
     line = lines.get(index)
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
     names = chain([base], (f"{base}_{number}" for number in count(2)))
@@ -348,7 +348,7 @@ class KernelAnalysis:
         return next((each for each in others if each in self.data_inputs), name)
 
     def guarded_lines(self, name: str) -> str:
-        """Return, as text, the source lines that a data input describes: "lines 4 to 7"."""
+        """Return a text such as "lines 4 to 7" for the code that a data input guards."""
         blocks = self._guarded_blocks.get(name, ())
         every = {self.lines.get(one.index, 0) for n in blocks for one in self.graph.blocks[n].body}
         if not (every := every - {0}):
@@ -631,7 +631,6 @@ class KernelAnalysis:
         return word + place
 
     def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
-        """Return the blocks that run only if a branch continues at ``successor``."""
         graph = self.graph
         loop = graph.loops.get(successor)
         entries = [

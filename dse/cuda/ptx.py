@@ -88,7 +88,7 @@ def is_ptx(text: str) -> bool:
 
 
 def find_entries(text: str, file: str) -> dict[str, int]:
-    """Return, by the name of each kernel, the position at which it begins in PTX text."""
+    """Return the position at which each kernel begins in PTX text, by the kernel's name."""
     heads = re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
     places = {head[1]: head.end() for head in heads}
     if not places:
@@ -255,7 +255,6 @@ class PtxReader:
         return written, f"{opcode} {text.replace('--', '')}"
 
     def _comparison(self, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return the predicates that ``setp`` writes, and its machine operation."""
         written = [self._predicate(each) for each in operands[0].split("|")]
         values = [self._value(each) for each in operands[1:3]]
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]

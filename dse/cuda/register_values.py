@@ -284,7 +284,7 @@ def _least_or_most(op: Operation) -> IntExpr:
 
 
 def _vote(op: Operation) -> IntExpr:
-    """Return an unknown value for VOTE; all votes for the mask of active lanes share one."""
+    """Return an unknown value for VOTE, the same for all votes for the mask of active lanes."""
     if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
         return _unknown_value("lanes", 0, 0)
     return op.unknown(op.opcode)
@@ -310,7 +310,7 @@ def _compare(op: Operation) -> Condition:
     operands = op.operands
     first, second = (op.value(each) for each in operands[2:4])
     word = op.modifiers[0]
-    if "EX" in op.modifiers:  # the low halves decide
+    if "EX" in op.modifiers:  # uses the comparison of the low halves
         when = op.condition(operands[-1])
         return when if op.result == 0 else negate(when)
     difference = first - second

@@ -161,7 +161,6 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """Return a variant without the macros that do not occur in the source."""
     return {
         key: each
         for key, each in variant.items()

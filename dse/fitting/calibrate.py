@@ -413,7 +413,7 @@ def _add_grid(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return, for each label, (predicted - measured) / measured of its rows if left out."""
+    """Return (predicted - measured) / measured for the left-out rows of each label."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)

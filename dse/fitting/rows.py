@@ -462,7 +462,7 @@ class FitRows:
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The index, for each row, of its label in ``distinct_labels``."""
+        """For each row, the index of the row's label in ``distinct_labels``."""
         number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 

@@ -42,7 +42,7 @@ class FitProblem:
 
     @property
     def positions(self) -> dict[str, list[int]]:
-        """The indices, in a point, of the values of each quantity."""
+        """For each quantity, the indices of its values in a point."""
         result: dict[str, list[int]] = {}
         for place, coordinate in enumerate(self.parameters):
             result.setdefault(coordinate.name, []).append(place)
@@ -288,7 +288,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
-    """Return a mask of the values in which predictions are linear while other values are fixed."""
+    """Return a mask of the values in which predictions are linear if all other values are fixed."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -337,9 +337,10 @@ def search(problem: FitProblem) -> Solution | None:
     """Return the least-squares solution; None if predictions are missing at all starting points.
 
     Starting points are a Halton sequence around typical values, with and without the given start
-    values; at each, the linear values are solved for. SciPy's trust-region method starts from the
-    best points in each part of each range, so that not all searches end in the same local minimum.
-    Finally, values near an end of their domain are moved there if that costs nothing.
+    values. At each starting point, the linear values are solved for. SciPy's trust-region method
+    starts from the best points in each part of each range, so that not all searches end in the same
+    local minimum. Finally, values near an end of their domain are moved there if that costs
+    nothing.
     """
     steps = sum(1 for _ in walk(problem.nodes))
     sample = problem.subsample(
@@ -367,8 +368,8 @@ def _refine(
     """Return the local minimum that a search from a point reaches, and its sum of squares.
 
     The search varies the logarithms of values, or values in units of their typical size.
-    ``moving`` is the mask of values to vary. With ``own_units``, the units are the sizes at the
-    point, for more digits; with ``rough``, the search stops early.
+    ``moving`` is the mask of values to vary. With ``own_units``, the units are the sizes of
+    the values at the point, for more digits. With ``rough``, the search stops early.
     """
     from scipy.optimize import least_squares
 

@@ -79,7 +79,6 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
 def _compute_launch(
     kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32
 ) -> CheckedLaunch:
-    """Return a launch whose threads only compute; ``shape`` is (blocks, threads)."""
     one = kernels.cuda.to_device(np.ones(1, kind))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 

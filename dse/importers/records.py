@@ -61,7 +61,7 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 def column_unit(
     name: str, header: str, unit: str, values: NDArray[Any]
 ) -> tuple[Fraction, dict[str, Any]]:
-    """Return the exact factor that converts a column to the stored unit, and its attributes."""
+    """Return a column's exact factor to the stored unit, and the attributes of the column."""
     row = TABLE.get(name)
     meaning = row.meaning if row is not None and row.meaning else header
     if values.dtype.kind not in "if":
