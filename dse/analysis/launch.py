@@ -118,7 +118,7 @@ def varied_sizes(source: str, block: Sequence[int | str]) -> str:
 def block_shapes(
     varied: str, block: Sequence[int], most: int = _MAX_THREADS
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes of a block to try. They have whole warps and differ along ``varied`` only.
+    """Yield the block shapes to try: whole warps that differ only along the axes in ``varied``.
 
     >>> len(list(block_shapes("x", (256,)))), next(block_shapes("xy", (16, 16)))
     (16, (8, 4))

@@ -50,7 +50,7 @@ _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 class Variant:
     """One launch: macros, sizes, values of axes; and its counts, or the reason why it has none.
 
-    ``is_searched`` is True if the user gave no block, so this shape is one of the shapes to try.
+    ``is_searched`` is True if the user gave no block and this shape is one of the shapes to try.
     """
 
     defines: Mapping[str, Any] = field(default_factory=dict)

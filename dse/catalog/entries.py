@@ -430,7 +430,7 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-     If power limits the relative's speed, attained shares are multiplied by power / rate of this
+    If power limits the relative's speed, attained shares are multiplied by power / rate of this
     machine, divided by power / rate of the relative.
     """
     row = _relatives()["fits"].get(entry.name)
@@ -563,7 +563,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
     Inputs with a default, and those that the workload or the programmer supplies, do not count as
-    missing. Inputs of formulas in the machine's values count.
+    missing. Unknown inputs of the machine's formulas are missing.
     """
     missing = {}
     known = models()

@@ -572,7 +572,7 @@ def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
 
 
 def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
-    """Return ⌊value · factor / 2^(32 + by)⌋: ⌊value / d⌋ if the factor stands for 1 / d."""
+    """Return ⌊value · factor / 2^(32 + by)⌋, that is ⌊value / d⌋ if the factor stands for 1 / d."""
     scale = 2 ** (32 + by)
     divisor = round(scale / factor) if factor else 0
     if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):

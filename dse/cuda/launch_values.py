@@ -127,7 +127,7 @@ class LaunchSubstitution(Substitution):
 
 _MIN_ITERATIONS = sizes.PASSES_LOOKED  # lower limit on the budget of sampled iterations
 _MAX_ITERATIONS_TOTAL = sizes.PASSES_EVERY  # sampled iterations of all nested loops together
-_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # sampled iterations of each loop if many loops are nested
+_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # lower limit on sampled iterations of each nested loop
 _MAX_NUMBERS = sizes.PASSES_NUMBERS  # upper limit on values computed over lanes and iterations
 
 

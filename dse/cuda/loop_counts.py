@@ -179,7 +179,7 @@ def is_data_dependent(when: Condition, loop: Loop) -> bool:
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
-    """Return the first value in ``value >= 0`` if no iteration decreases it; otherwise None."""
+    """Return the initial ``value`` of ``value >= 0`` if no iteration decreases it, or None."""
     if when[0] != ">=" or (parts := _split_linear(when[1], loop)) is None:
         return None
     start, step = parts
