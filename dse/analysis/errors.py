@@ -34,8 +34,8 @@ class ErrorClass:
     """Quantiles of log(measured / predicted) for kernels of one class.
 
     ``limit`` is the class of the kernels (empty: all kernels). ``machine`` is the machine of all
-    rows. If it is empty, the quantiles are for a machine without rows. They are widened, because
-    the number of ``machines`` is small.
+    rows. If it is empty, the quantiles are for a machine without rows, and are widened because the
+    number of ``machines`` is small.
     """
 
     model: str
@@ -88,7 +88,7 @@ def _file() -> tuple[tuple[float, ...], float, tuple[ErrorClass, ...]]:
 
 
 def read_classes() -> tuple[ErrorClass, ...]:
-    """Return the classes of the file."""
+    """Return the error classes in ``dse/data/model_errors.toml``."""
     return _file()[2]
 
 
@@ -97,10 +97,10 @@ def learnt_interval(
 ) -> ErrorInterval:
     """Return the interval of measured / predicted time for a kernel on a machine.
 
-    Its quantiles come from the first class that was measured enough: kernels with the same largest
-    limit on this machine (at least ``MIN_KERNELS``); kernels with this limit on other machines;
-    kernels not limited by dram (if the given kernel is not); all kernels of the model. Without
-    measured rows of the model, the interval is the widest interval of all models.
+    Its quantiles come from the first of these classes with enough measurements: kernels with the
+    same largest limit on this machine (at least ``MIN_KERNELS``); kernels with this limit on other
+    machines; kernels not limited by dram (if the given kernel is not); all kernels of the model.
+    Without measured rows of the model, the interval is the widest interval of all models.
     """
     probabilities, _, classes = _file()
     limit, tail = limit_class(limits), (1 - level) / 2
@@ -143,7 +143,7 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
 
     ``ratios`` are draws of time / predicted time while the unknown inputs vary. They do not depend
     on the model's error. So the result's distance from the middle (in logarithms) is the root of
-    the sum of squares of two distances: that of the interval's end, and |log| of a quantile.
+    the sum of squares of two distances: the interval end's distance, and |log| of a quantile.
     """
     if not ratios.size:
         return interval.low, interval.high
@@ -168,7 +168,7 @@ LEAST_FACTOR = 3
 
 
 def row_quantiles(errors: Floats) -> Floats:
-    """Return the quantiles of a further row of the same kind, at the levels PROBABILITIES."""
+    """Return the quantiles for a new row of the same kind, at the levels PROBABILITIES."""
     return np.quantile(errors, PROBABILITIES, method="weibull")
 
 
@@ -209,8 +209,8 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
 def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
     """Return the classes of errors, learnt from a table of measured rows.
 
-    Its columns are ``model``, ``limit``, ``machine``, ``kernel`` and ``error`` (the logarithm of
-    measured over predicted time).
+    The table has the columns ``model``, ``limit``, ``machine``, ``kernel`` and ``error``, which is
+    log(measured / predicted time).
     """
     names = ("model", "limit", "machine", "kernel")
     model, limit, machine, kernel = (np.asarray(rows[name], dtype=str) for name in names)

@@ -146,7 +146,7 @@ def block_shapes(
 
 
 def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
-    """Return the launch in the source; the values that the caller gives take precedence."""
+    """Return the launch that the caller gives, completed by the launch in the source."""
     return replace(
         in_source,
         set={**in_source.set, **given.set},

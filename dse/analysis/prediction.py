@@ -50,9 +50,8 @@ class Prediction:
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
     quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier model
-    was used. ``assumed`` are inputs of the machine that nobody published. For
-    each variant, ``draws`` has ratios of time to predicted time while the assumed inputs vary
-    (empty if nothing is assumed).
+    was used. ``assumed`` are unpublished inputs of the machine. For each variant, ``draws`` has
+    ratios of time to predicted time while the assumed inputs vary (empty if nothing is assumed).
     """
 
     model: str
@@ -193,7 +192,7 @@ def _drawn_ratios(
     inputs: Sequence[AssumedInput],
     size: int,
 ) -> list[Floats]:
-    """Draw assumed inputs; return time / median time of the draws, for each variant."""
+    """Draw assumed inputs; return, for each variant, the times of the draws / their median."""
     if not inputs:
         return []
     import xarray as xr

@@ -48,7 +48,7 @@ _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One launch: macros, sizes, values of axes; and its counts, or the reason why it has none.
+    """Macros, sizes and axis values of one launch, with its counts or the reason why it has none.
 
     ``is_searched`` is True if the user gave no block and this shape is one of the shapes to try.
     """

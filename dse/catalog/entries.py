@@ -58,7 +58,7 @@ _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 
 
 def absolute_path(path: Path) -> Path:
-    """Return a path without ``..``, so that cycles of bases are detected; links stay."""
+    """Return a path without ``..``, so that cycles of bases are detected; links are kept."""
     return Path(os.path.abspath(path))
 
 
@@ -79,7 +79,7 @@ def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[
 
 
 def entry_paths(kind: str) -> Mapping[str, list[Path]]:
-    """Return the paths of the files of each name, sorted by name, without parsing the files."""
+    """Return the paths of the files for each name, sorted by name; the files are not parsed."""
     return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
 
 
@@ -120,7 +120,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
 
 
 def _product_hint(name: str) -> str:
-    """Return an explanation if a name is that of a product, else ``""``."""
+    """Return a hint if a name is the name of a product, else ``""``."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)

@@ -55,7 +55,7 @@ class Value:
 
 
 class SourceText:
-    """Text of a file, and errors with a line number."""
+    """Text of a file, which makes errors with line numbers."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text = path, text

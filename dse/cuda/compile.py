@@ -39,7 +39,7 @@ class CompileError(DseError):
 
 
 def explain_log(log: str, headers: Sequence[str]) -> str:
-    """Return a shortened compiler log, after a sentence on its cause if that is clear."""
+    """Return a shortened compiler log; if the cause is clear, a sentence on it comes first."""
     head, _, log = log.partition("\n")
     blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
     errors = [

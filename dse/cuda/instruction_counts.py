@@ -81,7 +81,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     origin : str
         File, kernel and architecture.
     assumed : mapping
-        Assumptions, by the quantity of which something is unknown.
+        Assumptions, by the quantities that they concern.
     left_out : sequence of str
         Source code that was not compiled, as it is not for the device, and why.
     holds_for : mapping

@@ -141,7 +141,7 @@ class Instruction:
     results : tuple of str
         The registers and predicates that it writes.
     reads : frozenset of str
-        Registers and predicates that it reads, including guards; of a register pair the first.
+        Registers and predicates that it reads, including guards; only the first of a pair.
     """
 
     __slots__ = (

@@ -155,8 +155,8 @@ def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None
 def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) -> IntExpr | None:
     """Return the number of threads along an axis that pass the bounds checks, or None.
 
-    It is the largest number that some access to global memory needs. It is None if one of these
-    accesses has no check.
+    The number is the largest that an access to global memory needs. If one of these accesses has no
+    check, the result is None.
     """
     most: tuple[int, IntExpr] | None = None
     for number, place, one in analysis.instructions():

@@ -81,7 +81,7 @@ class LaunchSubstitution(Substitution):
     """Replaces launch sizes, arguments and data inputs in expressions by numbers.
 
     A condition is decided if it is the same at all threads, as most boundary guards are. Unknown
-    conditions and addresses stay.
+    conditions and addresses are not replaced.
     """
 
     def __init__(self, launch: KernelLaunch) -> None:

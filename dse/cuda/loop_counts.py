@@ -342,7 +342,7 @@ class KernelAnalysis:
         return len(self.data_inputs) + early
 
     def input_name(self, name: str) -> str:
-        """Return a data input's name; the prefix ``chance`` in ``name`` stands for skip or take."""
+        """Return a data input's name; ``skip`` or ``take`` replaces a prefix ``chance``."""
         word, _, place = name.partition("_")
         others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
         return next((each for each in others if each in self.data_inputs), name)

@@ -740,7 +740,7 @@ class RegisterValues:
     def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
         """True if an expression has the same value in all iterations of a loop.
 
-        It may depend on the iteration of the loop with the head ``except_head``.
+        The expression may depend on the iteration of the loop with the head ``except_head``.
         """
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:

@@ -68,7 +68,7 @@ def count_macro_grid(
 
     Besides the quantities, the Dataset has averages per warp: ``instructions``, requests, sectors
     per load request, ``flops`` and ``floating_insts``. A variant that cannot be counted has NaN,
-    and the reason in ``status``. If no variant can be counted, the error of the first is raised.
+    and the reason in ``status``. If no variant can be counted, the first variant's error is raised.
     """
     import xarray as xr
 

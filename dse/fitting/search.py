@@ -172,8 +172,8 @@ NOISE = 1e-9  # largest relative second difference of a prediction that counts a
 def starting_points(problem: FitProblem) -> Floats:
     """Return starting points; the first has the given start values.
 
-    The other points are the best of all, and the best in each part of the range of each nonlinear
-    quantity.
+    The other points are the best of all drawn points, and the best in each part of the range of
+    each nonlinear quantity.
     """
     trials = _draw_points(problem, TRIALS)[0]
     linear = np.all([_linear_mask(problem, trial, 1.0) for trial in trials], axis=0)

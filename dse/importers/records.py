@@ -220,7 +220,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
 
 
 def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Convert the reasons to numbers (0: success); return the numbers and their meanings."""
+    """Convert reasons of failure to numbers (0: success); return the numbers and their meanings."""
     reasons = [CORRECT]
     place = {"": 0, CORRECT: 0}
     for reason in reasons_by_row:
