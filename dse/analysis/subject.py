@@ -281,7 +281,7 @@ _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 
 
 class KernelSubject(Subject):
-    """CUDA source, a cubin or PTX with its launches; counted for the machine's architecture."""
+    """CUDA source, a cubin or PTX, with launches that are counted for a machine's architecture."""
 
     def __init__(self, path: Path, **given: Any) -> None:
         if not path.is_file():

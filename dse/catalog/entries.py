@@ -430,8 +430,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    If power limits the relative's speed, attained shares are multiplied by power / rate of this
-    machine, divided by power / rate of the relative.
+    If power limits the relative's speed, attained shares are scaled by the ratio of
+    power / rate between this machine and the relative.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:

@@ -172,7 +172,7 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
 
 
 #: The driver reserves this number of bytes of shared memory in each block, from compute capability
-#: 8.0 on. From 9.0 on, the size that a cubin states includes them, unless it is 0.
+#: 8.0 on. From 9.0 on, the size that a cubin states includes these bytes, unless it is 0.
 _RESERVED_SHARED, _SINCE_ARCH = 1024, 90
 
 

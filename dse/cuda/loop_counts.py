@@ -50,7 +50,7 @@ from stochastic import sizes
 
 
 def merge_branches(runs: IntExpr) -> IntExpr:
-    """Return a sum in which the products for a condition and for its opposite are joined."""
+    """Return a sum in which equal products for a condition and for its opposite are merged."""
     terms = dict(runs.terms)
     again = True
     while again:

@@ -170,7 +170,7 @@ class Fit(FitReport):
         s² (JᵀJ)⁻¹ with the Jacobian J of the residuals, in the order of ``values``; s² is the sum
         of squares / (number of residuals - number of free values).
     relative : bool
-        True if residuals are divided by the measured values; otherwise they have their unit.
+        True if residuals are divided by the measured values; False if they keep the unit.
     residuals : mapping of str to array
         Predicted - measured, for each quantity and row; divided by measured if ``relative``.
     left_out : mapping of str to array
