@@ -14,7 +14,7 @@ from symbolic.answer import Answer, Table
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Names of the counts of values that are in no bin of a histogram.
+#: Keys of the numbers of values that lie in no bin of a histogram.
 _OUTSIDE = ("below", "above", "undefined")
 
 per_option = names_option("--per AXIS,...", "Answer separately for each value of these axes")

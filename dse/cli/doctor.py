@@ -64,7 +64,6 @@ def _findings() -> Iterator[_Finding]:
 
 
 def _packages() -> Iterator[_Finding]:
-    """Yield a finding for this package, for each requirement, and for each extra."""
     from importlib.metadata import PackageNotFoundError, requires
     from importlib.metadata import version as installed
 

@@ -170,9 +170,8 @@ def assumed_answer(
         return [{} for _ in rows], used
     intervals: list[dict[str, tuple[float, float]]] = []
     for row in rows[:_MAX_INTERVALS]:
-        if any(
-            row.get(name) != row.get(name) for name in grid.axes
-        ):  # NaN: the row has no configuration
+        # NaN: the row has no configuration
+        if any(row.get(name) != row.get(name) for name in grid.axes):
             intervals.append({})
             continue
         indices = axis_indices(grid, {name: row[name] for name in grid.axes})
@@ -183,7 +182,6 @@ def assumed_answer(
 def _single_point_table(
     answer: Answer, intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
 ) -> Table:
-    """Return the table of one configuration; each row has a quantity, its value and its meaning."""
     (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}

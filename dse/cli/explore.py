@@ -78,7 +78,6 @@ def explore(
 
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
-    """Serve the page of a store over HTTP until the process gets a signal."""
     from dse.page.page import HOST, make_server
     from dse.runs.files import open as open_store
     from sweeps.store.records import check_finished

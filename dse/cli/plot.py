@@ -178,7 +178,6 @@ def _kernel_arguments(
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
-    """Apply the options --log and --title to the panels of a figure."""
     from dse.plots.axes import set_title, use_log_scale
 
     panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
@@ -201,7 +200,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return all arguments of the function that draws a kind, and the defaults among them."""
+    """Return the arguments of the function that draws a figure, and those taken from defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -278,7 +277,6 @@ def _study(
     )
 
 
-# --- figures of papers
 _OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
 
 
@@ -362,7 +360,6 @@ def _figure_list(paper: Paper) -> str:
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
 
 
-# --- size and file of a figure
 #: Minimum width and minimum height of a figure. [inch]
 _LEAST = (4.0, 3.0)
 #: Maximum width, and maximum height, of a figure. [inch]
