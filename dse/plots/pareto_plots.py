@@ -62,9 +62,7 @@ def pareto(
     ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(front[goals[0]].values)
     x, y = (front[name].values[order] for name in goals)
-    stairs = (
-        "steps-post" if goals[0] in small else "steps-pre"
-    )  # the line runs on the side of dominated points
+    stairs = "steps-post" if goals[0] in small else "steps-pre"  # on the side of dominated points
     style = STYLES["front"].points_options(drawstyle=stairs)
     ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
     format_axis(ax.xaxis, ds[goals[0]])
@@ -116,12 +114,12 @@ def parallel(
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
     many = min(_THICK_LINES, len(lines))
     rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
-    rest.set_array(np.arange(len(lines) - many))  # by rank, because values may be close together
+    rest.set_array(np.arange(len(lines) - many))  # ranks, because values may be close together
     thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
     for collection in (rest, thick):
         ax.add_collection(collection, autolim=False)
     ax.set(xlim=(-0.25, len(columns) - 0.55), ylim=(-0.06, 1.06), yticks=[])
-    # the titles need no units, because the numbers at the ends of the axes have them
+    # the titles need no units: the numbers at the ends of the axes have them
     titles = [str(ds[name].attrs.get("long_name") or name) for name in columns]
     ax.set_xticks(range(len(columns)), [textwrap.fill(text, 16) for text in titles])
     ax.set(xlabel="each line is a configuration", ylabel="from smallest to largest value")
