@@ -25,7 +25,7 @@ class ComparisonData:
 
     @classmethod
     def from_models(cls, kind: type[StudyData], models: Sequence[Any], **settings: Any) -> Self:
-        """Build a comparison: one study for each of two or more different models."""
+        """Build a comparison of two or more different models, with one study for each model."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
             raise DseError(f"model = {list(models)!r}: expected two or more models, each once")
@@ -58,7 +58,7 @@ def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Data
 
 
 def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Concatenate, along ``model``, the variables that all answers have; pad shorter lists."""
+    """Concatenate the variables that all answers have along ``model``; pad shorter lists."""
     first = next(iter(answers.values()))
     names = [name for name in first.data_vars if all(name in ds for ds in answers.values())]
     lists = [dim for dim in first.dims if dim not in first.coords]
@@ -101,7 +101,7 @@ def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
-    """Merge flag attributes; keep one mapping per model if a value has several meanings."""
+    """Merge flag attributes. If a value has several meanings, return one mapping per model."""
     flagged = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
     if not flagged:
         return {}

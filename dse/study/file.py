@@ -70,7 +70,7 @@ def is_trusted(file: Path, folder: Path) -> bool:
 def check_code(
     tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
 ) -> None:
-    """Raise DseError if a model file may not run; ``is_allowed`` defaults to :func:`is_trusted`."""
+    """Raise DseError if a model file may not run; by default :func:`is_trusted` decides."""
     for file in _model_files(tree, folder):
         if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
             raise DseError(
@@ -85,7 +85,7 @@ def check_code(
 class ModelCode:
     """A Python file that a study would run, with facts found without running the file.
 
-    If the file is not ``near`` (in the folder of the study or in ``DSE_PATH``), it is not read.
+    The file is read only if it is ``near``: in the folder of the study or in ``DSE_PATH``.
     """
 
     file: str
