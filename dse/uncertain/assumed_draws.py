@@ -16,7 +16,7 @@ from symbolic.quantities import TABLE
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
 
-#: Levels of the quantiles that are the ends of an interval.
+#: Levels of the two quantiles that bound an interval.
 LEVELS = (0.05, 0.95)
 
 
@@ -25,7 +25,7 @@ def output_intervals(
 ) -> dict[str, tuple[float, float]]:
     """Return the 5 and 95 % quantiles of outputs at a point, over draws of the assumed inputs.
 
-    ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
+    ``indices`` maps each axis to the index of the point. Outputs that do not vary are left out.
     """
     labels = {name: a.labels[indices[name]] for name, a in grid.axes.items() if a.labels}
     here = {

@@ -1,4 +1,4 @@
-"""Compute the law of an output at one configuration, exactly where possible, else from draws."""
+"""Compute the law of an output at one configuration: exactly where possible, or from draws."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
-#: Lowest quantile level at which inputs are drawn.
+#: Inputs are drawn at quantile levels between this level and 1 minus it.
 _MIN_LEVEL = 2.0**-40
-#: Number of parts of the range of an input; monotonicity is proven on each part separately.
+#: The range of an input is divided into this many parts to prove monotonicity on each.
 _PIECES = sizes.OUTPUT_PIECES
 
 
@@ -220,7 +220,7 @@ def output_law(
 
 
 def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
-    """Return the index of the configuration ``at`` along each axis on which the formula depends."""
+    """Return the index of the point ``at`` on each axis on which the formula depends."""
     axes = [axis for axis in grid.axes if axis != DRAW]
     fixed = axis_indices(grid, at, allowed=axes)
     used = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
@@ -234,7 +234,7 @@ def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, i
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Return the law of the finite values among weighted values; merge equal values."""
+    """Return the law of weighted values without NaN and infinities; merge equal values."""
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
@@ -255,7 +255,7 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
 
 
 def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
-    """True if a formula provably never falls as an input grows, False if the formula never rises.
+    """True if a formula provably never falls as an input grows, False if it provably never rises.
 
     The result is None if neither is proven.
     """
