@@ -6,7 +6,7 @@ import signal
 import sys
 
 if (
-    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # this module is the program
+    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # the command dse runs
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the imports without a traceback

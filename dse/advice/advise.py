@@ -177,7 +177,7 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
 
 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
-    """True if one point decides a condition: it has no statistics along axes of the study."""
+    """True if a condition has no statistics along axes of the study: one point decides it."""
     statistics = statistics_of([parse_condition(text, model.quantities)])
     return not statistics or (
         study.random_inputs is None and all(s.statistic.axes == (DRAW,) for s in statistics)
@@ -185,7 +185,6 @@ def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
 
 
 def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, dict[str, Any]]:
-    """Return the machine and workload of one configuration of a study, and its other values."""
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
     indices |= axis_indices(grid, point, prefix="")
@@ -286,7 +285,7 @@ class _MovePath:
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None for a useless move."""
+        """Return the move to the first border or the end of the path; None if it does not help."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -320,13 +319,13 @@ class _MovePath:
             return self._make_move(best, limit=f"where {goal} is best")
         gains = self.gains(xs)
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
-        with np.errstate(invalid="ignore"):  # inf - inf
+        with np.errstate(invalid="ignore"):  # inf - inf is NaN
             moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
         closed = closed and math.isfinite(end)
         ends_before = at < len(xs) - 1 or not closed
         if ends_before and self._is_near(float(xs[at]), at, len(xs)) and (gains[at:] == gain).all():
-            plateau = self._refine_best(xs, at, gain)  # the limit is attained
+            plateau = self._refine_best(xs, at, gain)
             return self._make_move(plateau, limit=f"where {goal} changes no more")
         if closed:
             return self._make_move(end, limit=f"the end of its domain {domain}")
@@ -335,7 +334,7 @@ class _MovePath:
         return self._make_move(math.nan, gain=gain)
 
     def _is_near(self, place: float, index: int, size: int) -> bool:
-        """True if a place lies in the first half of a path without an end, counted in octaves."""
+        """True if a place lies in the first half (in octaves) of a path without an end."""
         if not (self.start and place):
             return index < size // 2
         return abs(math.log2(place / self.start)) < OCTAVES / 2
@@ -352,7 +351,7 @@ class _MovePath:
         return self._refine_best(np.append(inner, end), at)
 
     def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
-        """Return the best place near ``xs[index]``, or the first place with the gain ``enough``."""
+        """Return the best place near ``xs[index]``, or the first place that gains ``enough``."""
         ends = (
             self.start if index == 0 else float(xs[index - 1]),
             float(xs[min(index + 1, len(xs) - 1)]),

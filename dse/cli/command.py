@@ -62,7 +62,7 @@ _FAILURES = (
 )
 #: Values of ``errno`` that a wrong path causes; any other value is a failure of the system.
 _INPUT_ERRNOS = {
-    None,  # a library raised an OSError without a number
+    None,  # a library raised an OSError without errno
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
@@ -110,7 +110,7 @@ def _as_command_error(error: Exception) -> _CommandError | None:
         return _CommandError(_error_message(error)) if failed else InputError(_error_message(error))
     if isinstance(error, InternalError):
         return _CommandError(text, 70)  # EX_SOFTWARE of sysexits.h: a bug of this program
-    if isinstance(error, ValueError) and "checksum do not match" in text:  # zarr read a bad chunk
+    if isinstance(error, ValueError) and "checksum do not match" in text:
         return _CommandError(
             "a chunk of the store is damaged: dse verify names it, --repair computes it again"
         )
@@ -276,7 +276,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Warn of numbers that seem to lack a unit, unless ``original`` has them; return the study."""
+    """Warn of unusual unitless numbers that ``original`` does not have; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()
@@ -297,7 +297,7 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
         return study if isinstance(study, StudyData) else run(study)
     with input_errors():
         result = resolve_source(path, values=values)
-    if not isinstance(result, StudyData) and "statuses" in result.attrs:  # measurements
+    if not isinstance(result, StudyData) and "statuses" in result.attrs:
         _print_assumptions(json.loads(result.attrs.get("assumptions", "[]")))
     return result
 
@@ -400,14 +400,11 @@ def plain_warnings() -> Iterator[None]:
 
 #: Seconds until a terminal shows a line that says that the command works.
 _SOON = 0.1
-#: Seconds between two updates of the line.
 _OFTEN = 0.2
 _CLEAR = "\r\x1b[K"
 
 
 class _FirstWriteStream:
-    """Text stream that calls the function ``before`` before each write."""
-
     def __init__(self, stream: Any, before: Any) -> None:
         self._stream, self._before = stream, before
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
 
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
-#: In an answer with more rows than this, only the first rows get intervals.
+#: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
@@ -117,7 +117,6 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
-    """Return a sentence that says which values an output lacks, and which machine has them."""
     names = [line.partition(",")[0] for line in lines]
     known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
     text = f"{output} needs {shorten(names)}"

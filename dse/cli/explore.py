@@ -16,7 +16,7 @@ from symbolic.answer import Answer
 if TYPE_CHECKING:
     from dse.study.study import StudyData
 
-#: Text in each page that this command wrote; only such a page is overwritten.
+#: Text that marks a page of this command; a file without it is never overwritten.
 _OURS = '<meta name="generator" content="simt-dse explore">'
 
 

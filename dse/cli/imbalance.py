@@ -43,8 +43,6 @@ def trace_and_plot_options(function: Any) -> Any:
 
 
 class _LawCommand(click.Command):
-    """Command that lists the families of laws in its help."""
-
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from stochastic.work.parse import LAW_SYNTAX
 

@@ -87,9 +87,7 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
 
 #: Attributes that the JSON of an answer contains whenever the answer has them.
 _ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
-#: Attributes in the JSON if they are not 0.
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
-#: Attributes in the JSON of a certificate.
 _CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
 

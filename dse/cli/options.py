@@ -14,7 +14,6 @@ import dse
 from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
 
-#: Decorator that adds an option or an argument to the function of a command.
 OptionDecorator = Callable[[Any], Any]
 #: A range begins with START:STOP. Labels such as geometric:0.05 do not match.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")

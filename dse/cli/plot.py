@@ -39,9 +39,8 @@ _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
-#: Values of --log: the axes that become logarithmic.
 _SIDES = ("x", "y", "xy")
-#: Default resolution of a figure in dots per inch.
+#: Default resolution in dots per inch.
 _DPI = 110
 #: Upper limit on the width and on the height of a figure in pixels.
 _MAX_PIXELS = 20_000
@@ -367,7 +366,7 @@ _MOST = 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
-    """Write a figure; if labels do not fit, enlarge it, or raise an error if its size is fixed."""
+    """Write a figure whose labels fit: enlarge it, or raise an error if its size is fixed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
         for attempts_left in range(0 if is_fixed_size else 3, -1, -1):
@@ -407,7 +406,7 @@ def write_figure(figure: Any, path: Path, dpi: int = _DPI) -> None:
 
 
 def new_axes(size: str | None) -> Any:
-    """Return the Axes of a new figure of a size such as 6.4x4.2 inches; None for no size."""
+    """Return the Axes of a new figure of a size such as 6.4x4.2 (inches); None without a size."""
     if size is None:
         return None
     from dse.plots.axes import new_figure

@@ -51,10 +51,7 @@ class FitReport(Report):
 
     @property
     def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, except values that belong to one label.
-
-        :meth:`set_of` returns the values for one label.
-        """
+        """The values for ``set=`` of a :class:`dse.Study`, without values of single labels."""
         saved = self.saved_fit
         of_labels = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
         return {name: value for name, value in saved.values.items() if name not in of_labels}
@@ -346,7 +343,7 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
     if isinstance(spec, Mapping) and {"values", "sources"} <= set(spec):
-        return FittedInputs(**spec, units={})  # from the stored text of a study
+        return FittedInputs(**spec, units={})
     tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(tree, Mapping):
         file, label = tree.get("file"), tree.get("label")

@@ -133,7 +133,7 @@ class StudyInputs:
 
 def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
     """Return the model with the additional quantities that its workloads declare."""
-    if isinstance(workloads, Mapping):  # workloads with their weights
+    if isinstance(workloads, Mapping):
         workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):

@@ -269,7 +269,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
 
 
 def _regime_case(family: Family) -> BorderCase:
-    """Return the case whose value is the index of the extreme term, or of the first at a tie."""
+    """Return the case whose value is the index of the extreme term (at a tie, of the first)."""
     labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
     node: Node = constant(float(len(terms) - 1))
     for place in reversed(range(len(terms) - 1)):
@@ -342,7 +342,7 @@ def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
 def _add_closed_forms(
     case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
 ) -> xr.Dataset:
-    """Add the attribute ``closed_forms``: per quantity, the solved border of each pair of cases."""
+    """Add the attribute ``closed_forms``, which has the solved border of each pair of cases."""
     model, choices = grid.model, _switch_choices(grid)
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     result: dict[str, dict[str, Any]] = {}

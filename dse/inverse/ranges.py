@@ -232,7 +232,7 @@ _LONG_NAMES = {
 
 def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> xr.Dataset:
     """Return boxes that contain all configurations that can be the best; see :func:`dse.ranges`."""
-    from sweeps.certify.tolerances import possible_winners  # for very large grids only
+    from sweeps.certify.tolerances import possible_winners
 
     if grid.switch_axes:
         raise DseError(
