@@ -49,7 +49,6 @@ _TRANSIT_QUANTITIES = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-#: Quantities that the figure of a launch needs in addition to the law of the launch.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
@@ -127,7 +126,7 @@ def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
         return {}
     try:
         return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
-    except LawError:  # a law without a mean
+    except LawError:
         return {}
 
 
@@ -332,7 +331,7 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
             continue
         try:
             grid = study.grid([*needed, name], where)
-        except DseError:  # an input is missing
+        except DseError:
             continue
         needed = [*needed, name]
     return grid

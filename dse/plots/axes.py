@@ -26,7 +26,7 @@ _TICK_DIGITS = 4
 _MAX_WHOLE = 1e9
 #: Colours of a map are logarithmic if the largest value exceeds the smallest by this factor.
 _LOG_COLOR_RATIO = 30.0
-#: Maximum of a logarithmic scale, and its inverse the minimum: beyond, matplotlib draws no ticks.
+#: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
 #: Ratios of neighbours on a geometric axis differ at most by this factor.
 _MAX_FACTOR_RATIO = 1.6
@@ -122,7 +122,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
         axis.set_major_formatter(_number_formatter(",.6g"))
     if unit in _PREFIXED_UNITS and finite.size and (span or not 0.1 <= most < 1e4):
         axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
-        words = words.removesuffix(f"[{unit}]").rstrip()  # every tick has the unit
+        words = words.removesuffix(f"[{unit}]").rstrip()  # the number at each tick has the unit
     elif most >= 1e5 and not span:
         axis.set_major_formatter(EngFormatter(sep=" "))
     elif most >= 1e4 and not span:
@@ -210,7 +210,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
         reason = ""
         if has_names(axis):
             reason = "has names, not numbers"
-        elif low < 0 or (low == 0 and not ax.patches):  # bars may begin at 0
+        elif low < 0 or (low == 0 and not ax.patches):
             reason = f"begins at {low:.4g}, and only positive numbers have a logarithm"
         if reason:
             raise DseError(f"--log {name}: this side of the figure {reason}; leave out {name}")

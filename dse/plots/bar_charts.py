@@ -54,7 +54,7 @@ def bar_positions(ax: Axes, ds: xr.Dataset, over: str) -> Any:
     """Label a row for each value of an axis, the first on top; return the vertical positions."""
     _check_count(ds, over)
     name = axis_label(ds[over])
-    ax.set_ylabel(name if name.count("\n") < 2 else over)  # some names are sentences
+    ax.set_ylabel(name if name.count("\n") < 2 else over)  # some long names are whole sentences
     return label_rows(ax, [str(value) for value in ds[over].values])
 
 
@@ -209,7 +209,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     ax, places = _ranking_axes([axes[k] for k in moving], ax)
     mean, unit = float(table["mean"]), str(table.unit.values)
     wide = float(np.ptp([*low, *high, mean])) or 1.0
-    seen = np.maximum(high - low, 0.004 * wide)  # at least wide enough to be visible
+    seen = np.maximum(high - low, 0.004 * wide)  # a minimum width, so that each bar is visible
     style = STYLES["performance"].area_options(left=low, label="means along the axis")
     bars = ax.barh(places, seen, 0.62, **style)
     shares = zip(table["first"].values[moving], table["total"].values[moving], strict=True)

@@ -73,7 +73,7 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
                 f"the figure needs {name}, which the Dataset lacks{nearest_hint(name, known)}; it "
                 f"has {', '.join(known)}; run the study with {name} among its outputs"
             )
-    for name, value in place.items():  # a number, a text with a unit, or a label
+    for name, value in place.items():
         known = [str(dim) for dim in ds.dims if dim in ds.coords]
         check_name(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
         quantities = quantities_of(ds)
@@ -217,11 +217,11 @@ GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 def complete_options(
     kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
 ) -> dict[str, Any]:
-    """Return the options of a plot: the given ones, and defaults for all others that it needs.
+    """Return the options of a plot: the given options, and defaults for others that it needs.
 
     The study's ``[best]`` gives the objective, which is also the quantity to draw; without
     ``[best]``, the first output is drawn. Axes that the plot does not show are fixed at the optimum
-    of ``[best]``, or else at a middle value.
+    of ``[best]``, or at a middle value if there is no ``[best]``.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}

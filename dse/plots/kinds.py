@@ -106,6 +106,5 @@ def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, PlotKind]:
 
 
 _DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-#: Descriptions of the options, for the docstrings of the functions.
 _OPTIONS: Mapping[str, str] = _DATA["option"]
 KINDS: dict[str, PlotKind] = read_kinds(_DATA["kind"])

@@ -47,7 +47,7 @@ _BINS = 60
 #: Maximum number of outcomes of the pair (max, sum) for which single probabilities are drawn.
 _MAX_OUTCOMES = 20_000_000
 _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
-#: Tails with smaller probabilities are not drawn.
+#: Tail probabilities below this limit are not drawn.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
 
@@ -178,7 +178,6 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
 
 
 def _bin_edges(law: Law) -> Any:
-    """Return the edges of bins between the quantiles 1e-4 and 1 - 1e-4 of the loss."""
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
     edges[0] = np.nextafter(edges[0], 0)  # a bin contains its upper edge
@@ -282,10 +281,7 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
 
 
 def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
-    """Return, for each configuration, a line with the tail of the launch time.
-
-    ``coordinates`` of a line are the mean, the estimate by waves and the time of a step.
-    """
+    """Return, for each configuration, a line with the tail of the launch time."""
     if not isinstance(source, StudyData):
         raise DseError("the law of a launch needs a study, not its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
@@ -334,7 +330,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     drawn = law.sample(max(100, _SIMULATED_LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
     figure = new_figure(9, 3.6)
     mass, rare = (axes_of(ax) for ax in figure.subplots(1, 2))
-    wide = -(-len(values) // _BINS)  # steps per bin
+    wide = -(-len(values) // _BINS)  # number of steps in each bin
     edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
     _draw_masses(mass, edges, exact, drawn, "launches")

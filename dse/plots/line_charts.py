@@ -125,7 +125,7 @@ def lines(
     draw_lines(ax, drawn, looks, **style)
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
-            artist.set(lw=4, alpha=0.35, marker="")  # it lies behind its terms
+            artist.set(lw=4, alpha=0.35, marker="")  # wide: it lies behind its terms
     if mark := row.get("mark"):
         marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
         if (points := np.concatenate(marked, 1)).size:
@@ -153,7 +153,7 @@ def lines(
         ax.set_ylim(bottom=row["bottom"])
     if row.get("cut"):
         _clip_spike(ax, drawn)
-    below = bool(flags) or len(names) > 1  # too long for the side
+    below = bool(flags) or len(names) > 1  # long labels leave no room at the side
     many = len(ax.get_legend_handles_labels()[0])
     at_right = len(drawn) > 4 or (many > 5 and not below)
     add_legend(ax, heading=heading, at_right=at_right, at_bottom=below, ncols=2 if below else 1)

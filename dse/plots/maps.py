@@ -153,10 +153,7 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the mask of all constraints together, and a mask per constraint that is violated.
-
-    The constraints are ``texts`` and the constraints with which the Dataset was computed.
-    """
+    """Return the mask of all constraints together, and a mask per constraint that is violated."""
     known = add_label_indices(ds)
     quantities = quantities_of(known)
     stored = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
@@ -246,7 +243,6 @@ class _Cells:
         return [Patch(**look.area_options(label=text, **style))]
 
     def draw_hatch(self, inside: Array, hatch: str, color: str) -> None:
-        """Hatch the cells in the mask ``inside`` as one area, without lines between the cells."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 

@@ -28,7 +28,7 @@ class NotebookFigure(Figure):
         for ax in self.axes:
             for axis in (ax.xaxis, ax.yaxis):
                 fit_ticks(axis)
-                axis.get_ticklabels()  # creates the texts to find
+                axis.get_ticklabels()  # creates the Text objects, which findobj must find
         for text in self.findobj(Text):
             if isinstance(text, Text) and "$" in text.get_text():
                 text.set_parse_math("\\mathdefault" in text.get_text())

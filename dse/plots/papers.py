@@ -45,7 +45,7 @@ class PaperFigure:
     ax: Mapping[str, Any] = field(default_factory=dict)
     panels: Sequence[Mapping[str, Any]] = ({},)
     columns: int = 2
-    size: Sequence[float] = (6.4, 4.6)  # of a panel, in inches
+    size: Sequence[float] = (6.4, 4.6)  # width and height of a panel in inches
     printed: Sequence[Mapping[str, Any]] = ()
 
     @property

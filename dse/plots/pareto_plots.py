@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
-#: Number of best configurations that get thick lines.
 _THICK_LINES = 10
-#: Maximum number of labels along an axis.
 _MAX_LABELS = 12
 
 
@@ -62,7 +60,9 @@ def pareto(
     ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(front[goals[0]].values)
     x, y = (front[name].values[order] for name in goals)
-    stairs = "steps-post" if goals[0] in small else "steps-pre"  # on the side of dominated points
+    stairs = (
+        "steps-post" if goals[0] in small else "steps-pre"
+    )  # the line runs on the side of dominated points
     style = STYLES["front"].points_options(drawstyle=stairs)
     ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
     format_axis(ax.xaxis, ds[goals[0]])
@@ -114,7 +114,7 @@ def parallel(
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
     many = min(_THICK_LINES, len(lines))
     rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
-    rest.set_array(np.arange(len(lines) - many))  # ranks, because values may be close together
+    rest.set_array(np.arange(len(lines) - many))  # values may be close together
     thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
     for collection in (rest, thick):
         ax.add_collection(collection, autolim=False)

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 #: Suffixes of files to analyze; other files contain answers of ``dse analyze`` or a profile.
 _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
-#: A point above a roof by a smaller relative excess counts as a rounding error.
+#: A relative excess over a roof up to this value counts as a rounding error.
 _TOLERANCE = 1e-3
 #: Factor by which an axis extends beyond the points at both ends.
 _MARGIN = 3.0
-#: Two ceilings share a label if their ratio is smaller.
+#: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
-_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
+_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,6 @@ def _points(
 
 
 def _answer_points(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[RooflinePoint]:
-    """Yield, for each machine, the point of the best variant."""
     best = {each["machine"]: each for each in reversed(rows) if not each["status"]}
     if not best:
         raise DseError(f"{name} has no answer: {rows[0]['status']}")
@@ -219,7 +218,7 @@ def _roofs(
         try:
             return float(evaluate(model, machine=machine, outputs=[name], **used)[name])
         except GraphError:
-            return 0.0  # not in the machine file
+            return 0.0  # the machine file lacks the value
 
     levels = [(find(level["bandwidth"]), level) for level in row["levels"]]
     peaks = sorted((find(name), text) for name, text in row["ceilings"].items())
@@ -289,7 +288,7 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
             if is_inside and not any(box.overlaps(other) for other in taken):
                 taken.append(box)
                 break
-            note.remove()  # the legend explains the mark
+            note.remove()  # without a name; the legend explains the mark
 
 
 def _explain_marks(ax: Axes, points: Sequence[RooflinePoint], row: Mapping[str, Any]) -> None:

@@ -46,7 +46,7 @@ class FittingLocator(Locator):
         return self.base.tick_values(vmin, vmax)
 
     def nonsingular(self, v0: float, v1: float) -> tuple[float, float]:
-        """Return the limits of an axis without a range."""
+        """Return the limits to use if both limits of an axis are equal."""
         return self.base.nonsingular(v0, v1)
 
     def view_limits(self, vmin: float, vmax: float) -> tuple[float, float]:

@@ -60,7 +60,7 @@ _MIN_LABEL_WIDTH = 0.05
 _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
 _AFTER_LINES: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
-_PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9  # inches
+_PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ def _apply_move(
     after = {name: before[name] * factor for name in names}
     try:
         evaluate(model, outputs=["bound"], **entries, **{**point, **after})
-    except InfeasibleError:  # no room for larger values
+    except InfeasibleError:  # the machine has no room for larger values
         return advised, {name: before[name] / _DEFAULT_FACTOR for name in names}
     return advised, after
 
