@@ -76,7 +76,7 @@ class Meter:
 
     def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
-            if self._closed:  # threads of an interrupted run may still call
+            if self._closed:  # threads of an interrupted run may still call this method
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
@@ -155,10 +155,7 @@ class JsonLines:
 
 @contextmanager
 def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[Any]:
-    """Yield the progress listener for an option: a new meter, the given function, or None.
-
-    A new meter shows text after the first ``after`` seconds, and is closed at the end.
-    """
+    """Yield the progress listener for an option: a new meter, the given function, or None."""
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
     with (
@@ -173,10 +170,7 @@ def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[
 def show_progress(
     progress: ProgressOption, activity: str, sign: float = 1.0, after: float = 1.0
 ) -> Iterator[None]:
-    """Show or report the progress of a query, beginning after ``after`` seconds.
-
-    Best values are multiplied by ``sign`` before they are reported.
-    """
+    """Show or report the progress of a query, beginning after ``after`` seconds."""
     with progress_listener(progress, after) as listener:
         if progress is not True:
             from sweeps.runtime.progress import report_progress
@@ -191,7 +185,7 @@ def show_progress(
                 listener.show_working(activity, time.monotonic() - began)
 
         thread = threading.Thread(target=tick, daemon=True)
-        thread.start()  # before the slow import below
+        thread.start()  # before the import below, which takes a quarter of a second
         try:
             from sweeps.runtime.progress import report_progress
 

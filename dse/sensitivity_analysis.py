@@ -37,7 +37,6 @@ Floats = NDArray[np.float64]
 
 #: Larger of the two steps for a derivative, in the logarithm of an input.
 _STEP = 1e-4
-#: Ratio of the larger to the smaller step.
 _STEP_RATIO = 8
 #: Slopes whose difference exceeds this times (1 + |slope|) indicate a jump or a corner.
 _SLOPE_TOLERANCE = 1e-2
@@ -159,9 +158,9 @@ def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
 
 #: A loop nest is compiled for grids with at least this many points; NumPy computes other grids.
 _COMPILE_POINTS = sizes.EFFECTS_COMPILED
-#: Number of points in a block that a loop nest computes, and in a block that NumPy computes.
+#: Number of points per block: in a compiled loop nest, and in NumPy.
 _LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-#: Number of points in a block of a Dataset.
+#: Number of points per block if a Dataset is read in blocks.
 BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 

@@ -58,7 +58,6 @@ def _handle_signal(number: int, _: Any) -> None:
 
 
 def _resend_signal() -> None:
-    """Send the last signal to the main thread again, because Python dropped the exception."""
     if _SignalState.number is not None and not _SignalState.has_ended:
         _SignalState.signal_time = -_REPEAT_SECONDS
         main = threading.main_thread().ident

@@ -51,10 +51,7 @@ def is_expanded(tree: Mapping[str, Any]) -> bool:
 
 
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
-    """Return the identity that the manifest of a study's store contains.
-
-    The identity has attributes, hashes of equations and values, and shapes of chunks.
-    """
+    """Return the identity of a study for the manifest: attributes, hashes and shapes of chunks."""
     from dse.inputs.provenance import check_sources, fingerprints
 
     ours = dataset_attributes(study, expand=layout.expand)
@@ -77,11 +74,7 @@ def is_same_manifest(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool
 def check_same_study(
     backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None, hint: str
 ) -> None:
-    """Raise DseError if a store belongs to another study; the message ends with ``hint``.
-
-    ``ours`` and ``theirs`` are the manifests of the study and of the store. ``theirs`` is None if
-    the store has no manifest or a damaged one.
-    """
+    """Raise DseError if a store belongs to another study; the message ends with ``hint``."""
     from sweeps.store.backend import get_or_none
     from sweeps.store.records import MANIFEST
 
@@ -158,7 +151,7 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Rebuild the study of a store, or take ``study``; return the checked study and the manifest.
+    """Rebuild the study of a store, or check the given ``study``; return it with the manifest.
 
     Raises DseError if the equations or values have changed since, or if ``study`` does not match.
     """

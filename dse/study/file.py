@@ -55,7 +55,6 @@ def read_study_file(path: Path) -> dict[str, Any]:
 
 
 def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Return the model files that a study names, except the shipped models."""
     model = tree["model"]
     specs = model if isinstance(model, list) else [model]
     result = [file for spec in specs if isinstance(spec, str) for file in user_files(spec, folder)]

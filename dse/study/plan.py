@@ -117,7 +117,7 @@ def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
     graph, leaves = grid.graphs[key], grid.leaves[key]
     behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
     axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
-    if not axes - {"machine"}:  # clocks of different machines
+    if not axes - {"machine"}:  # only the machines differ in their clocks
         return False
     following = {n for n in graph.ancestors(graph.outputs) if "core_clock" in graph.ancestors([n])}
     if not following or following & {"mem_latency", "mem_latency_dram"}:

@@ -27,7 +27,7 @@ Indices = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions exceed, with the largest ``factor`` of the excess.
+    """A limit of the hardware that predictions exceed, at most by the factor ``factor``.
 
     ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """
@@ -53,7 +53,7 @@ class Impossible:
 
 
 def impossible_points(grid: Grid, parts: StudyInputs, indices: Indices) -> list[Impossible]:
-    """Return the limits that predictions exceed at some configurations, which have equal labels."""
+    """Return the hardware limits that predictions exceed at configurations with equal labels."""
     count = max(map(len, indices.values()), default=1)
     first = {name: int(index[0]) for name, index in indices.items()}
     key = grid.switch_labels(first)

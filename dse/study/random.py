@@ -70,11 +70,7 @@ def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) 
 
 
 def drop_axes(grid: Grid, axes: set[str]) -> Grid:
-    """Return a grid without some axes, and without the outputs and conditions that depend on them.
-
-    The statistics of the grid already respect these conditions. A condition that depends on the
-    axes only under some labels of a switch is kept under the other labels.
-    """
+    """Return a grid without some axes, and without outputs and conditions that depend on them."""
     gone = axes & set(grid.axes)
     if not gone:
         return grid

@@ -73,14 +73,14 @@ class StudyData:
                 raise DseError(f"{key} = {value!r}: expected a name or a path")
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
-        for key in ("axes", "set", "random"):  # copy: the caller may change them
+        for key in ("axes", "set", "random"):  # a copy: the caller may change its mappings
             object.__setattr__(self, key, copy_nested(getattr(self, key)))
         if self.fit is not None:
             from dse.inputs.fit_file import read_fits
 
             object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._build_parts()
-        self.grid()  # an error in the study is raised now
+        self.grid()  # raises an error now if anything in the study is wrong
         if self.best is not None:
             self.check_best(read_best(self.best))
 
@@ -253,7 +253,6 @@ class StudyData:
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in names))
 
     def _drop_draws(self, grid: Grid, more: Sequence[str]) -> Grid:
-        """Replace random outputs of a grid by their statistics, and remove the axis of draws."""
         formulas = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
         formulas += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
         check_not_random(grid, formulas)
@@ -269,7 +268,7 @@ class StudyData:
                         "leave it out"
                     )
                 outputs += known
-            elif name in grid.outputs:  # a coordinate is not in grid.outputs
+            elif name in grid.outputs:  # an axis is a coordinate and not in grid.outputs
                 outputs.append(name)
         for name in more:
             if not name.isidentifier():

@@ -35,11 +35,9 @@ Span = tuple[float, float]
 
 #: Keys of the table ``[random]`` that are not quantities.
 _RESERVED_KEYS = ("correlation", "draws", "seed")
-#: Default number of draws, and default seed.
 DRAWS, SEED = 4096, 1
-#: Number of independently scrambled replicates of the Sobol points.
+#: Number of independently scrambled replicates of the Sobol points (Owen 1997).
 REPLICATES = 16
-#: Maximum number of draws.
 _MAX_DRAWS = sizes.DRAWS_MOST
 #: Coordinates of a point stay at least this far from 0 and 1, where quantiles may be infinite.
 _MIN_LEVEL = 2.0**-40
@@ -135,10 +133,7 @@ class RandomInputs:
         return result
 
     def _drawn_and_full_ranges(self, columns: Mapping[str, Floats]) -> dict[str, tuple[Span, Span]]:
-        """Return, for each quantity, the range of its draws and the range of its law.
-
-        The first range has finite ends. Both ranges contain all draws.
-        """
+        """Return, for each quantity, the range of its draws (finite) and the range of its law."""
         result: list[dict[str, Floats]] = []
         for levels in (_END_LEVELS, np.array([0.0, 1.0])):
             ends = {
@@ -296,10 +291,7 @@ def digital_shift(points: Floats, by: Floats) -> Floats:
 
 
 def root_for_known(root: Floats, is_known: NDArray[np.bool_]) -> Floats:
-    """Return another root of the same correlations, in which the known inputs come first.
-
-    With this root, the known inputs depend only on their coordinates of a point.
-    """
+    """Return another root of the same correlations, in which the known inputs come first."""
     order = np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])
     result = np.zeros_like(root)
     result[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T

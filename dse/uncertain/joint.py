@@ -20,7 +20,7 @@ from symbolic.quantities import Quantity
 Floats = NDArray[np.float64]
 Quantities: TypeAlias = Mapping[str, Quantity]
 
-#: A law is refused if a larger share of its draws lies outside a domain.
+#: A law is refused if more than this share of its draws lies outside a domain.
 _MAX_OUTSIDE_SHARE = 1e-3
 #: A negative eigenvalue above this limit counts as a rounding error.
 _MIN_EIGENVALUE = -1e-9
@@ -48,7 +48,7 @@ class JointRows:
         return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """Return the quantities at points of the unit cube, of shape (points, 1)."""
+        """Map points of the unit cube, of shape (points, 1), to values of the quantities."""
         ends = np.cumsum([float(weight) for weight in self.weights])
         places = np.minimum(np.searchsorted(ends, points[:, 0]), len(self.weights) - 1)
         return {name: column[places] for name, column in self.columns.items()}
@@ -81,7 +81,7 @@ class JointNormal:
         return result
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """Return the quantities at points of the unit cube.
+        """Map points of the unit cube to values of the quantities.
 
         Values outside a domain are moved towards the mean until they are inside. Raise a
         DomainError if more than a thousandth are outside.

@@ -25,7 +25,7 @@ from symbolic.units import dimension
 Floats = NDArray[np.float64]
 Table: TypeAlias = Mapping[str, Any]
 
-#: A law is refused if a larger probability lies outside the domain of its quantity.
+#: A law is refused if more than this probability lies outside the domain of its quantity.
 _MAX_CUT_SHARE = 1e-3
 
 

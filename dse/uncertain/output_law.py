@@ -173,10 +173,7 @@ def _level(q: Any) -> Fraction:
 def output_law(
     grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str
 ) -> OutputLaw:
-    """Return the law of a formula at one configuration of a grid with random draws.
-
-    The formula is the objective of ``goal``, whose sign is 1.
-    """
+    """Return the law of a formula at one configuration of a grid with random draws."""
     point = _point_indices(grid, goal, at)
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     node = objective_node(grid, key, goal)

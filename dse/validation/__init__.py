@@ -45,7 +45,7 @@ __all__ = ["Score", "Validation", "validate"]
 MAX_LABEL_SCORES = 24  # maximum number of left-out labels that are scored
 MIN_INTERVAL_ROWS = 10  # minimum number of rows for a prediction interval
 Groups = dict[Any, Places]
-ROW = "row"  # in ``leave_out``: leave out each row by itself
+ROW = "row"  # value of ``leave_out`` that leaves out each row by itself
 
 
 def validate(
@@ -210,7 +210,7 @@ def _score_model(request: Any) -> Validation:
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
     scorers = baseline_scorers(request, model, table, rows, folds, spaces, keys)
-    parts = {  # the rows of each group, and the spaces inside it as indices into these rows
+    parts = {  # the rows of each label's group, and its spaces as indices into these rows
         label: (group, [np.searchsorted(group, s) for s in spaces if np.isin(s, group).all()])
         for label, group in _score_groups(request, table, rows, labels).items()
     }

@@ -59,11 +59,7 @@ def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats
 
 
 def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys) -> Floats:
-    """Return, for each row, the geometric mean slowdown of its configuration in the known spaces.
-
-    This predicts no value but orders the configurations. Configurations that do not occur in the
-    known spaces come last.
-    """
+    """Return the geometric mean slowdown of each row's configuration in the known spaces."""
     result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
     for out, rest in folds:

@@ -127,10 +127,7 @@ def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) ->
 
 
 def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:
-    """Return Spearman's rank correlation, averaged over the spaces with at least three rows.
-
-    A space in which all predictions are equal counts as 0.
-    """
+    """Return Spearman's rank correlation, averaged over the spaces with at least three rows."""
     known = np.isfinite(predicted)
     result = []
     for rows in spaces or [np.arange(len(measured))]:

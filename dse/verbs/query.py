@@ -32,7 +32,6 @@ ScanSource: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
 
-#: Attributes of an answer that identify the study.
 _IDENTITY = ("model", "study", "simt_dse_version")
 
 
@@ -143,10 +142,7 @@ def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
 def _find_missing(
     ds: Any, texts: Sequence[str | Goal], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
-    """Return the quantities that a Dataset lacks, and its study that computes them.
-
-    Raise ``error`` if there is no such study.
-    """
+    """Return the quantities that a Dataset lacks but its study can compute, and the study."""
     from dse.runs.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
@@ -171,7 +167,6 @@ def _find_missing(
 
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-#: The verbs whose modules have been imported, by name.
 _VERBS: dict[str, Callable[..., Any]] = {}
 _MODIFIER_OF_KEYWORD = {name: name for name in MODIFIERS if name != "objectives"}
 _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
