@@ -100,12 +100,12 @@ class Suggestion(DisplayMixin):
         The suggesting quantity, its meaning and unit, and the publication of its equation.
     value : float or str
     of, of_unit : str
-        The input that the value is for, or the goal, and its unit.
+        Name and unit of the input to set, or of the goal if the suggestion is a remedy.
     now : float
         The current value of ``of``.
     gain : float or None
-        Factor by which the goal improves if the input takes this value; None if the input is
-        computed from others, or if the suggestion is a factor.
+        Factor by which the goal improves if the input takes this value; None if the input cannot be
+        moved, or if the suggestion has another unit.
     artefact : bool
         See :class:`Move`.
     """

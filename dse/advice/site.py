@@ -77,7 +77,7 @@ class Site:
         return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
     def evaluate(self, names: Sequence[str], inputs: Inputs = MappingProxyType({})) -> list[Floats]:
-        """Return quantities (or ``feasible``) for several values of the moved inputs."""
+        """Return quantities (or ``feasible``) at several values of the moved inputs."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
         size = max(map(len, inputs.values()), default=1)
@@ -114,7 +114,6 @@ class Site:
             blocks, threads = (graph.flat(name) for name in LAUNCH)
             most = self.value(LAUNCH[0]) * self.value(LAUNCH[1])
             least = most - self.value(LAUNCH[1])
-            # the last block may be partial: more than (blocks - 1) * threads threads suffice
             same = both(blocks * threads > least, (blocks - 1) * threads < most)
             result["the launch has the same number of threads"] = constant(same)
         for text in self.guide.conditions:
@@ -304,7 +303,7 @@ class Site:
 
 
 def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
-    """Return the names of the smallest (or largest) values; on a tie, several."""
+    """Return the names that have the smallest (or largest) value; several names at a tie."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
     limit = least + TIE_TOLERANCE * abs(least)

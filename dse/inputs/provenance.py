@@ -170,7 +170,7 @@ def fingerprints(
 
 
 def check_sources(grid: Grid) -> None:
-    """Raise an error if a table equation has no source text, in which changes could be detected."""
+    """Raise an error if a table equation has no source text, as its changes would go unnoticed."""
     for graph in grid.graphs.values():
         for definition in graph.definitions.values():
             eq = definition.equation

@@ -207,7 +207,7 @@ def _cases_at_points(
     return array
 
 
-#: Number that a case has where a rule or constraint is broken.
+#: Value of a case where a rule or constraint is broken.
 INFEASIBLE = -1
 _CONDITION_FLAGS = {0: "broken", 1: "met"}
 

@@ -100,7 +100,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """Return the order of boxes: first the proven boxes; large boxes before small boxes."""
+    """Return the order of boxes: proven boxes first, and large boxes before small boxes."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -218,9 +218,9 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
     return value - away, value + away
 
 
-#: Maximum number of boxes in an answer that describes the possible winners by boxes.
+#: Maximum number of boxes in an answer that describes possible winners by boxes.
 MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
-#: Maximum number of uncertain inputs for such an answer.
+#: Maximum number of uncertain inputs in an answer by boxes.
 MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {

@@ -170,7 +170,7 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
 
 #: Maximum number of values of one axis on the page of a Dataset.
 _MAX_STORED_AXIS = 1000
-#: Maximum number of values of all quantities together on this page.
+#: Maximum number of values, of all quantities together, on the page of a Dataset.
 _MAX_STORED_VALUES = 60_000
 
 
@@ -249,9 +249,9 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     sources: dict[str, str] = {}
     try:
         equations = read_json(ds.attrs.get("equations", "[]"))
-    except ValueError:  # another program wrote this attribute
+    except ValueError:  # other programs may use this attribute
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # several models have a dict
+    for row in equations if isinstance(equations, list) else ():  # a dict for several models
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -264,7 +264,7 @@ _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
 def common_data(title: str, note: str) -> dict[str, Any]:
-    """Return the data that every page needs, with empty entries for what only studies have."""
+    """Return the data that every page needs, with empty entries for data that only studies have."""
     return {
         "title": title,
         "note": note,
@@ -469,7 +469,7 @@ def _unit(name: str) -> list[Any]:
 
 #: Maximum number of values of one axis on the page of a study.
 _MAX_AXIS_VALUES = 1000
-#: Maximum number of values, on this page, of all tables over several axes together.
+#: Maximum number of values, on the page of a study, of all tables over several axes together.
 _MAX_TABLE_VALUES = 10_000
 
 

@@ -119,10 +119,7 @@ HOST = "127.0.0.1"
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
-    """Return a server, on this machine, for the page of a Dataset; port 0 chooses a free port.
-
-    ``/?threads=100:200`` gives a page of this part of an axis, which has more values of the part.
-    """
+    """Return a server, on this machine, for the page of a Dataset; port 0 chooses a free port."""
     from http import HTTPStatus
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 

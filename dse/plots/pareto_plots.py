@@ -114,7 +114,7 @@ def parallel(
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
     many = min(_THICK_LINES, len(lines))
     rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
-    rest.set_array(np.arange(len(lines) - many))  # values may be close together
+    rest.set_array(np.arange(len(lines) - many))  # colours show ranks, as values may be close
     thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
     for collection in (rest, thick):
         ax.add_collection(collection, autolim=False)

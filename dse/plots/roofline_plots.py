@@ -182,7 +182,7 @@ def _answer_points(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Roo
 def _measured_points(
     source: Any, machines: Sequence[str], values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> Iterator[RooflinePoint]:
-    """Yield a point for each row of a profile, which is of one machine."""
+    """Yield a point for each row of a profile of one machine."""
     from dse.fitting.rows import read_columns, read_table
     from dse.runs.files import open as open_data
 

@@ -83,7 +83,7 @@ def _plan_target(
     expand: bool,
     extend: bool,
 ) -> tuple[StorePlan, bool]:
-    """Return the plan of the store to write; also return True if it extends the existing store."""
+    """Return the plan of the store to write, and True if it extends the existing store."""
     if not backend.exists():
         return _store_plan(study, compression or COMPRESSIONS[0], expand=expand), False
     theirs = read_manifest(get_or_none(backend, MANIFEST))

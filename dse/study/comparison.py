@@ -58,7 +58,7 @@ def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Data
 
 
 def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Concatenate the variables that all answers have along ``model``; pad shorter lists."""
+    """Concatenate, along ``model``, the variables that all answers have; pad shorter lists."""
     first = next(iter(answers.values()))
     names = [name for name in first.data_vars if all(name in ds for ds in answers.values())]
     lists = [dim for dim in first.dims if dim not in first.coords]

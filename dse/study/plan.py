@@ -63,7 +63,7 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
-    """Yield the name of each set or swept quantity with its extreme unitless numbers."""
+    """Yield (name, number) for the smallest and the largest unitless number of each quantity."""
     for name, value in [*study.set.items(), *study.axes.items()]:
         numbers = [number for number in _numbers(value) if math.isfinite(number)]
         if numbers:

@@ -116,7 +116,7 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
         if name in table and labels.get(axis) in known:
             value = table[name][known.index(labels[axis])]
     row = grid.model.quantity(name)
-    if value is None and name != "fp_insts":  # its default may count other instructions
+    if value is None and name != "fp_insts":  # the default of fp_insts may count other instructions
         value = reference(row.default) if isinstance(row.default, str) else row.default
     if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
         raise LookupError(name)
