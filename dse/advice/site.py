@@ -294,7 +294,7 @@ class Site:
         return any(known.get(name) == ("down" if raising else "up") for name in names)
 
     def lever(self, names: Iterable[str]) -> str:
-        """Return the lever of a move: designer if any moved quantity has it, else programmer."""
+        """Return "designer" if the designer sets any of the quantities, otherwise "programmer"."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:

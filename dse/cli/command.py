@@ -287,7 +287,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a study file or store, or a Dataset (of a store only with ``values``)."""
+    """Return a study or a Dataset; ``values`` asks for the Dataset of a store."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
-_LABEL_WIDTH = 42  # maximum number of characters per line of an axis label
+_LABEL_WIDTH = 42  # Maximum number of characters per line of an axis label.
 #: Maximum number of ticks of a logarithmic axis; each tick is at a value of the axis.
 _MAX_TICKS = 8
 #: Digits of a tick label that is not a whole number.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNUSUAL_FACTOR = 1000
 #: Units that the user may have meant by a number without a unit, the likeliest first.
 _COMMON_UNITS = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
-#: SI units that are unusual in limits. A limit without a unit in one of them causes a warning.
+#: A limit without a unit causes a warning if its quantity has one of these SI units.
 _NEVER_BARE_UNITS = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
     r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"

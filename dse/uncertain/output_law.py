@@ -133,7 +133,7 @@ class OutputLaw:
         return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
     def _tail_error(self, kind: str, value: float) -> float:
-        """Return the error of a monotone law: 0 except in tails beyond the levels of the draws."""
+        """Return the error of a monotone law, which is 0 between the extreme draw levels."""
         assert self._monotone_input is not None
         if kind == "cdf":
             return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Score", "Validation", "validate"]
 
-MAX_LABEL_SCORES = 24  # maximum number of left-out labels that are scored
-MIN_INTERVAL_ROWS = 10  # minimum number of rows for a prediction interval
+MAX_LABEL_SCORES = 24  # At most this many left-out labels are scored.
+MIN_INTERVAL_ROWS = 10  # A prediction interval needs at least this many rows.
 Groups = dict[Any, Places]
 ROW = "row"  # value of ``leave_out`` that leaves out each row by itself
 

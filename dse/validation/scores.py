@@ -21,7 +21,7 @@ Places = NDArray[np.int64]
 Folds = Sequence[tuple[Places, Places]]
 #: Suffix for the name of a baseline whose score is the mean over equally good choices.
 TIES_SUFFIX = ", mean over its ties"
-TIE_TOLERANCE = 1e-9  # relative difference below which predictions are equal
+TIE_TOLERANCE = 1e-9  # Predictions with a smaller relative difference count as equal.
 #: Measures that compare the model with baselines; True if a larger value is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
@@ -240,12 +240,12 @@ class Validation(Report):
 
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
-        """The baselines that are better than the model, each with the measures that are better."""
+        """Mapping from each baseline that beats the model to the measures in which it does."""
         return _find_losses(self.score, self.drawn, self.baselines)
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """For each label of ``by``, the baselines that are better than the model, with measures."""
+        """For each label of ``by``, the baselines that beat the model, with the measures."""
         result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
