@@ -80,7 +80,8 @@ class TableScan(QuerySource):
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
         """Return the objective of a stage and its axes.
 
-        It is infinite where a point is infeasible or breaks the bound of an earlier objective.
+        The objective is infinite where a point is infeasible or breaks the bound of an earlier
+        objective.
         """
         if stage.goals not in self._values_cache:
             self._values_cache[stage.goals] = self.table.values(stage.goals)
