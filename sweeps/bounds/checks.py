@@ -126,8 +126,7 @@ def lowest_along_axis(
 ) -> tuple[dict[str, int] | None, bool]:
     """Find the lowest index in [low, high) along ``axis`` with a value of at most ``target``.
 
-    Return a configuration with this index, and True if the answer is proven. The configuration is
-    None if no index has such a value.
+    Return a configuration with this index (None if there is none), and True if this is proven.
     """
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
@@ -257,7 +256,6 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
 
 
 def _most_excluding_condition(grid: Grid) -> str:
-    """Return a text that names the condition met by the fewest of some random points."""
     if len(grid.conditions) < 2:
         return ""
     rng = np.random.default_rng(0)

@@ -138,7 +138,6 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return the nodes of the group that other nodes read, and the required conditions."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}
@@ -207,7 +206,6 @@ class _AxisMerger:
         return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
 
     def _merge_group(self, group: tuple[str, ...]) -> bool:
-        """Replace the axes of a group by one axis; return False if the time is up before."""
         read, needed = self._read_nodes(group)
         index = {axis: np.arange(self.sizes[axis]) for axis in group}
         if read:
@@ -251,7 +249,6 @@ class _AxisMerger:
 
 
 def _required_conditions(roots: Sequence[Node]) -> list[Node]:
-    """Return the conditions that must hold for every objective to be finite."""
     result: list[dict[int, Node]] = []
     for root in roots:
         tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()

@@ -106,9 +106,6 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-# --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
-
-
 #: Above this number of rows, rows are only sorted instead of ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
 #: Pieces of at most this number of rows are not split further.
@@ -140,9 +137,6 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
         mid = (low + high - 1) // 2 + 1
         stack += [(low, mid), (mid, high)]
     return order
-
-
-# --- Minimum and maximum of a table over ranges of indices
 
 
 #: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is

@@ -30,7 +30,6 @@ ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
 #: budget DEEP_BUDGET per box, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
-#: Contains one item once the compiled search is loaded.
 _load_done: list[bool] = []
 #: Maximum number of points of one box that NumPy evaluates again, because library functions are
 #: inexact and such a point may be the best.
@@ -137,11 +136,7 @@ class _BoxSearch:
             report_best(goal.value, min(bound, goal.discarded_bound))
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
-        """Search one box depth first within a budget.
-
-        Return the remaining parts of the box, then the outputs ``best``, ``place``, near points and
-        ``counters`` of :func:`.search_depth_first`.
-        """
+        """Return the remaining parts of a box, then outputs of :func:`.search_depth_first`."""
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]
@@ -162,7 +157,6 @@ class _BoxSearch:
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Merge the results of boxes; evaluate the best points and near points again with NumPy."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))

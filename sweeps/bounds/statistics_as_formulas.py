@@ -114,7 +114,6 @@ class _Expansion:
         self.sizes = {n: grid.axes[n].size for n in grid.non_switch_axes(grid.axes)}
 
     def leaf_node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
-        """Return the node of a leaf that is fixed at one index of some axes."""
         if _stays_leaf(leaf, self.cheap):
             cut = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
             if not cut:
@@ -145,7 +144,6 @@ class _Expansion:
 
 
 def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    """Return a leaf with some axes fixed at one index and removed; missing values become NaN."""
     cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
     left = tuple(axis for axis in leaf.axes if axis not in fixed)
     return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

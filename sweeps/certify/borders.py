@@ -103,7 +103,6 @@ def grid_borders(
 
 
 def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
-    """Yield each combination of switch labels, and the indices of its part of the answer."""
     for at, key in grid.keys(dims):
         rows = {axis: np.flatnonzero(places[axis] == index) for axis, index in at.items()}
         if all(row.size for row in rows.values()):
@@ -111,7 +110,6 @@ def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
 
 
 def _other_leaf_values(leaves: Leaves, root: Node, indices: Places, name: str) -> dict[str, Any]:
-    """Return the values of all leaves except ``name`` on each line."""
     result = {}
     for used in references(root):
         leaf = leaves[used]
@@ -128,7 +126,6 @@ def _borders_along_axis(
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
-    """Return borders along an axis, and True if the quantity takes only the axis's values."""
     tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
     if tables or (quantity.domain.whole and quantity.ends is None):
         return _borders_between_values(leaves, root, quantity.name, values, indices, count), True

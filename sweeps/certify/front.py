@@ -313,7 +313,6 @@ class FrontSearch:
         return self.compiled_objectives.places(indices, best)
 
     def _scan_boxes(self, boxes: Boxes) -> Mask:
-        """Evaluate every point of some boxes; return the mask of boxes scanned in time."""
         points = boxes.points
         tiny = points * points.size <= JOINT_SCAN_POINTS
         seen = np.ones(points.size, dtype=bool)
@@ -436,7 +435,6 @@ class _GapSearch:
         return bool(self.open_corners.shape[1])
 
     def step(self) -> None:
-        """Search the first gap; close it if nothing is found."""
         before, corner = self.archive.values, self.open_corners[:, :1]
         seen = all(_search_gap(part, corner[:, 0], self.stats) for part in self.searches)
         if seen and self.archive.values is before:
@@ -454,7 +452,6 @@ def _gap_corners(values: Floats) -> Floats:
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
-    """Archive a point below a corner if there is one; return False if the time is up before."""
     problem = front_search.problem
     first, second = problem.roots
     limit, most = corner.tolist()
@@ -532,7 +529,6 @@ class _TieBreakSearch:
         return True
 
     def grid_places(self) -> Indices:
-        """Return the configurations: one column per target, one row per axis of the grid."""
         result = np.zeros((len(self.axes), self.is_met.size), dtype=np.int64)
         for (names, table), rows in zip(self.space.rows, self.places, strict=True):
             for name, column in zip(names, table, strict=True):
@@ -603,10 +599,6 @@ class _TieBreakSearch:
         """Do nothing, because the front is known already."""
 
     def _box_target_pairs(self, owners: Indices) -> tuple[Indices, Indices, Indices]:
-        """Return all pairs of a box and one of its targets, as box indices and target indices.
-
-        A third array has the position at which the pairs of each box begin.
-        """
         counts = np.diff(self.begins)[owners]
         begins = np.cumsum(counts) - counts
         box = np.repeat(np.arange(owners.size), counts)
@@ -663,7 +655,6 @@ class _TieBreakSearch:
                     self._record_met(self.problem.all_values(places), places, sought[k])
 
     def _near_target_points(self, values: Floats, targets: Floats) -> Indices:
-        """Return the indices of points that may meet a target, given the error of the nest."""
         order = np.sort(targets[0])
         first = values[0]
         below = np.searchsorted(order, first - _RELATIVE_ERROR * np.abs(first))
@@ -770,7 +761,6 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Return each point's first configuration with its objectives, and True if all are proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:
@@ -808,7 +798,6 @@ def _first_tie(
     place: dict[str, int] | None,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the first configuration that meets one target, and True if it is proven."""
     if stats.is_late:
         return place, False
     problem = space.problem

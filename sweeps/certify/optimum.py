@@ -22,9 +22,6 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
-# --- A heuristic start: coordinate descent along single axes, then along pairs of axes
-
-
 #: Number of random start points, and number of the best start points that are improved.
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
 #: Maximum number of values tried along one axis, and of points tried along two axes.
@@ -72,7 +69,6 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    """Return points that differ from ``place`` only along ``axes``; long axes are sampled."""
     most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
     steps = []
     for axis in axes:
@@ -192,10 +188,7 @@ def best_in_cell(
 def ranked_winners(
     grid: Grid, cases: Sequence[SwitchCase], cell: Mapping[str, int], stats: SearchStats
 ) -> Iterator[Winner]:
-    """Yield the points of a cell from best to worst, points of equal value in axis order.
-
-    OutOfTimeError is raised when the next rank cannot be proven in time.
-    """
+    """Yield the points of a cell from best to worst, points of equal value in axis order."""
 
     def indexed_values(part: SwitchCase) -> Iterator[tuple[float, tuple[int, ...]]]:
         for value, place in _ranked_places(part, cell, stats):
@@ -234,7 +227,6 @@ def _check_in_time(open_bound: float) -> None:
 
 
 def _restrict_above(root: Node, value: float) -> Node:
-    """Return an objective that equals the given one above ``value``, and is infinite elsewhere."""
     if value == -math.inf:
         return root
     if root.op == "where" and repr(root.args[2]) == "inf":

@@ -46,8 +46,6 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The proven and the undecided boxes under one label of each switch axis."""
-
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
         self.certain: list[Boxes] = []
@@ -101,7 +99,6 @@ class _CaseBoxes:
             self.open_boxes.append(left.take(~small))
 
     def scan(self, boxes: Boxes) -> None:
-        """Evaluate every point of boxes; merge the points that meet the conditions into boxes."""
         places = boxes.all_points()
         met = places[:, self.problem.values(places) == 0]
         if met.shape[1]:
@@ -127,8 +124,6 @@ class _CaseBoxes:
 
 
 class _AllCaseBoxes:
-    """The boxes of all cases; the search ends when there are more than ``max_boxes``."""
-
     def __init__(self, max_boxes: int) -> None:
         self.cases: list[_CaseBoxes] = []
         self.max_boxes, self.unreported_points = max_boxes, 0.0
@@ -156,7 +151,6 @@ class _AllCaseBoxes:
 
 
 def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
-    """Return the corners of boxes where a monotone condition is most and least likely to hold."""
     best, worst = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(best)):
         falls = (up & (np.uint64(1) << np.uint64(axis))) == 0

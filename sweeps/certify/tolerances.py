@@ -190,10 +190,7 @@ ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncertainInput:
-    """An input that lies between two ends. Each end has a leaf for each set of switch labels.
-
-    A leaf has the axes on which the end depends. If ``whole``, the input is an integer.
-    """
+    """An input between two ends. An end has a leaf over some axes for each set of switch labels."""
 
     name: str
     low: Mapping[tuple[str, ...], Leaf]
@@ -252,10 +249,6 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """Return the problem of a node at some configurations.
-
-    ``numbers`` are their flat indices over the axes ``plain``, none of which is a switch axis.
-    """
     index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
@@ -351,14 +344,12 @@ def _bounds_in_cell(
 
 
 def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
-    """Return low + (high - low) * share, without rounding for the shares 0 and 1."""
     return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
 
 
 def _problem_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> ToleranceProblem:
-    """Return the problem of some configurations in a cell; integer inputs become continuous."""
     low, high = problem.input_ends(selection)
     return ToleranceProblem(
         root=problem.root,
@@ -424,7 +415,6 @@ class _ProblemWithinTolerances(BoxProblem):
         return super()._fixed_trend(node)
 
     def objective_ranges(self, boxes: Boxes) -> Floats:
-        """Return the lower and upper bound (rows) of the objective in each box (columns)."""
         count = boxes.lo.shape[1]
         result = np.empty((2, count))
         for first in range(0, count, _BLOCK_BOXES):
@@ -459,7 +449,6 @@ class _WinnerSearch:
         return replace(low, array=_interpolate(low.array, high.array, share))
 
     def _input_cells(self, parts: int) -> list[_ProblemWithinTolerances]:
-        """Return the problem of each cell of the inputs, where each input is cut into ``parts``."""
         cuts = [(k / parts, (k + 1) / parts) for k in range(parts)]
         result = []
         for cell in itertools.product(cuts, repeat=len(self.inputs)):
@@ -563,7 +552,6 @@ def _contains_any(boxes: Boxes, places: Indices) -> Mask:
 
 
 def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
-    """Return a value that the minimum in a cell cannot exceed: the best bound of ``points``."""
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 

@@ -233,7 +233,6 @@ def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
 
 
 def _shared_location(place: str) -> str:
-    """Return the absolute path or URL under which workers can open a store."""
     if not is_url(place):
         return str(Path(place).absolute())
     if place.startswith("memory:"):

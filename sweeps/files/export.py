@@ -181,7 +181,6 @@ def check_names(ds: xr.Dataset, path: Path) -> None:
 
 
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield each name, label or attribute that cannot be written, with the reason."""
     as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
         problem = _name_problem(name)
@@ -243,7 +242,6 @@ def _folder_problem(name: str, *, attribute: bool = False) -> str:
 
 
 def _attribute_problem(value: Any, suffix: str) -> str:
-    """Return the reason why an attribute would not be read back unchanged, or ''."""
     if isinstance(value, str):
         return _text_problem(value)
     if isinstance(value, (list, tuple)):
@@ -396,7 +394,6 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store lazily. In a store of a run, each shard is checked when it is read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))

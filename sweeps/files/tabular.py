@@ -48,8 +48,6 @@ def _text_of(cell: str) -> str:
 
 
 def _escape_header(header: str) -> str:
-    """Escape texts in the JSON comment that a spreadsheet might take for formulas."""
-
     def escape(text: re.Match[str]) -> str:
         return _IN_COMMENT.sub(lambda sign: f"{sign[1]}\\u{ord(sign[2]):04x}", text[0])
 
@@ -91,7 +89,6 @@ def _from_json(value: Any) -> Any:
 
 
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
-    """Yield a Dataset as data frames of up to `_ROWS` configurations each."""
     import pandas as pd
 
     sizes = axis_sizes(ds)

@@ -68,7 +68,6 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 
 
 def _check_count(count: float, where: str) -> None:
-    """Raise an error if an axis would have too many values; called before values are created."""
     if count > _MAX_VALUES:
         many = f"{count:.3g}" if count < 1e308 else "over 1e308"
         many = f"{count:,.0f}" if count < 1e15 else many
@@ -82,7 +81,6 @@ def _check_count(count: float, where: str) -> None:
 def _space_values(
     make: Callable[..., NDArray[Any]], start: float, stop: float, count: int
 ) -> NDArray[Any]:
-    """Return ``count`` values from start to stop, even if stop - start overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = make(start, stop, count)
     if np.isfinite(values).all():
@@ -157,7 +155,6 @@ def _integer_array(values: range) -> NDArray[Any]:
 
 
 def _has_inexact_ints(values: Any) -> bool:
-    """True if the values contain an integer that a float cannot represent exactly."""
     return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _MAX_EXACT_INT))
 
 

@@ -321,7 +321,6 @@ def build_grid(
 def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
-    """Add a quantity for the index of each label to a model; return the model and the leaves."""
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
@@ -384,7 +383,6 @@ def _add_axis(
             if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
-            # if no label uses the model's definition, drop the reference to it
             node = substitute(node, {name: constant(supplied[0])})
         definitions[name] = node
 
@@ -425,7 +423,6 @@ def _inline_label_formulas(
 
 
 def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
-    """Return all leaves that a graph uses, including defaults and evaluated table equations."""
     complete: dict[str, Leaf] = {}
     for name, definition in graph.definitions.items():
         if definition.kind == "given":

@@ -169,7 +169,6 @@ def _are_equal_arrays(array: Any, other: Any) -> bool:
 
 
 def _array_identities(ds: xr.Dataset) -> dict[str, Any]:
-    """Return, for each variable, its array. A lazy array is replaced by its name."""
     return {
         str(name): variable.values if name in ds.coords else getattr(data, "name", data)
         for name, variable in ds.variables.items()
@@ -185,10 +184,7 @@ def open_netcdf(path: Path) -> xr.Dataset:
 
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
-    """Return the variables of a Dataset as quantities: numbers with units, or labels.
-
-    After :func:`add_label_indices`, quantities that are labels also list all possible labels.
-    """
+    """Return the variables of a Dataset as quantities: numbers with units, or labels."""
     result: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
         name, unit = str(key), str(variable.attrs.get("units", ""))
@@ -276,7 +272,6 @@ def make_answer(
 def preload_xarray() -> None:
     """Import xarray now, so that the import does not use up the time limit of a search."""
     if not _bare_answers.get():
-        # use a variable, so that xarray also imports Dask
         assemble({}, {"none": ("none", np.zeros(0), {})}, {})
 
 

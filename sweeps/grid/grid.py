@@ -245,10 +245,7 @@ class Grid:
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """Yield each key of switch labels, and the view of an array for these labels.
-
-        ``dims`` are the last axes of the array.
-        """
+        """Yield each key of switch labels, and its view of an array with the last axes ``dims``."""
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 
@@ -385,7 +382,6 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
 
 
 def _slice_axis(axis: Axis, part: slice) -> Axis:
-    """Return a part of an axis; the values of a switch are renumbered from 0."""
     size = part.stop - part.start
     return replace(
         axis,

@@ -287,7 +287,6 @@ class _StatisticBuilder:
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """Return the axes named in the text of a statistic; ``design`` stands for several axes."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
@@ -375,7 +374,6 @@ def statistic_portions(
 
 
 def _lazy_statistics(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterator[LazyStatistic]:
-    """Yield the leaves that are statistics, and statistics nested inside them."""
     for name in names:
         leaf = leaves[name]
         if isinstance(leaf, LazyStatistic):

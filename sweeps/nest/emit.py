@@ -132,7 +132,6 @@ class StepPlacement:
         return self.depth[id(node)], self.stage.get(id(node), 0)
 
     def _is_inlined(self, node: Node) -> bool:
-        """True if a node is written where it is used, because a buffer cannot hold a condition."""
         return node.is_boolean and self.varies_along_row[id(node)]
 
     def name(self, node: Node) -> str:

@@ -50,11 +50,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestProgram:
-    """A loop nest with its data, which runs on the bounds of a tile.
-
-    ``row`` has the sizes of the axes in the row. ``sizes`` has the sizes of the outer axes and of
-    the row.
-    """
+    """A loop nest with its data, which runs on the bounds of a tile."""
 
     nest: Nest
     row: tuple[int, ...]

@@ -61,8 +61,7 @@ _ENCLOSED_POINTS = sizes.REACH_TOGETHER
 def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return a function that encloses a formula at points given by flat indices.
 
-    The function returns lower and upper bounds of shape (points, values within a draw). It encloses
-    neighbouring points together and caches them, because several statistics need the same points.
+    The function returns lower and upper bounds of shape (points, values within a draw).
     """
     inner = tuple(axis for axis in group.reduced_axes if axis != DRAW)
     dims, each = (*group.result_axes, *inner), math.prod(group.grid.shape(inner))
@@ -281,7 +280,6 @@ def _weighted_sum(values: Floats, shares: Floats) -> Floats:
 
 
 def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
-    """Return the distance from a value to the farther end of its range, or infinity."""
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
     equal = far <= _EQUAL_TOLERANCE * np.abs(value)
     return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
@@ -496,8 +494,7 @@ class RowValues:
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean of a weighted tail: the quantile plus the mean excess over it.
 
-        Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk 2,
-        equation 4.
+        This is equation 4 of Rockafellar and Uryasev (Journal of Risk 2, 2000).
         """
         out[...] = SortedRows(values, self.weights).quantile(self.level)
         more = np.empty_like(out)
@@ -607,10 +604,6 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the larger of the distances from a quantile to the quantiles at two levels.
-
-        If a level lies below the first draw or above the last draw, the formula's bound is used.
-        """
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
         if open_ended.size:

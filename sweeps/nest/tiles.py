@@ -36,10 +36,7 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """The numbers of tiles and of points that were skipped because they cannot change the result.
-
-    ``points_left`` is the number of points that were not visited because of an interrupt.
-    """
+    """The numbers of skipped tiles and points, and of points that an interrupt left out."""
 
     tiles: int = 0
     points: int = 0

@@ -409,7 +409,6 @@ def count_by_independent_groups(
 def _count_condition(
     grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> int:
-    """Count the points over ``dims``, which has no switch axes, where a condition holds."""
     certain = 0
 
     def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> Mask:
@@ -470,8 +469,7 @@ class Fold(Protocol):
     def feed(self, values: Floats, weight: int) -> None:
         """Include configurations: ``values`` has a row for each formula, a column for each point.
 
-        A column stands for ``weight`` configurations. This is more than 1 if an axis has no
-        influence.
+        A column stands for ``weight`` configurations (1 unless an axis has no influence).
         """
 
     def merge(self, other: Self) -> None:
@@ -485,8 +483,6 @@ AnyFold = TypeVar("AnyFold", bound=Fold)
 
 
 class _FoldAggregate:
-    """An adapter that feeds a user's fold with feasible configurations only."""
-
     def __init__(self, fold: Any, weight: int) -> None:
         self.fold, self.weight = fold, weight
 

@@ -84,8 +84,6 @@ def dataset_disagreement(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelComparison:
-    """A Dataset of several models, compared separately for each value of the axes ``per``."""
-
     table: DatasetTable
     models: tuple[str, ...]
     per: tuple[str, ...]
@@ -100,7 +98,6 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Return where the cases or bounds of models differ, and how often each pair differs."""
         node = reference(name)
         known = self.table.dims([node, *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)

@@ -173,12 +173,10 @@ def _evaluate_both(
 
 
 def _first_index(wrong: Any) -> list[int]:
-    """Return the first index at which a mask is true, in a list; an empty list if there is none."""
     return [int(place) for place in np.flatnonzero(wrong)[:1]]
 
 
 def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
-    """Return random points (fixed seed), and the neighbours of the first named point."""
     rng = np.random.default_rng(0)
     places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
     if not near_places or not next(iter(near_places.values())).size:
@@ -306,7 +304,6 @@ def _find_points(source: QuerySource, query: Query) -> RankedPoints:
 
 
 def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStage) -> RankedPoints:
-    """Return the configurations that are best by the objectives from ``stage`` to the last one."""
     first = source.best(stage, (), 1 if query.within is not None else query.top)
     if not first.scores.size or not first.scores[0] < math.inf:
         raise source.no_point_error(stage)

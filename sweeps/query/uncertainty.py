@@ -302,7 +302,6 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 
 
 def _likely_winners(scores: DrawScores) -> Indices:
-    """Return the configurations that win the most draws, and four evenly spaced configurations."""
     able = possible_winners(scores)
     order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
     return np.union1d(able[order[:_MAX_LIKELY_WINNERS]], sample_configurations(scores, 4))
@@ -324,7 +323,6 @@ def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: I
 
 
 def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
-    """Return weighted sums over the draws in each cell, of shape (configurations, cells)."""
     result = np.empty((flat.size, int(cells.max()) + 1))
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(result.shape[1]))
@@ -345,7 +343,6 @@ def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> 
 def _value_by_cells(
     sums: Floats, current: int, cells: Indices, scores: DrawScores
 ) -> _InformationValue:
-    """Return the exact value of information, if the draws are all possible outcomes."""
     chosen = np.zeros(len(sums))
     np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
     return _InformationValue(float((sums[current] - sums.min(axis=0)).sum()), 0.0, chosen)
@@ -444,7 +441,6 @@ def _information_dataset(
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """Return the rival that most often replaces the current choice, or -1 if no rival does."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1

@@ -31,8 +31,6 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """Flags of the process, and a thread that still compiles after its query has ended."""
-
     is_handling = False
     is_requested = False
     abandoned_thread: threading.Thread | None = None

@@ -64,8 +64,7 @@ def run_search(
 ) -> bool:
     """Make steps until no piece is open; return False if a limit is reached before.
 
-    The limits are the deadline and ``max_boxes``. They do not apply to the first ``min_steps``
-    steps.
+    The deadline and ``max_boxes`` are no limits for the first ``min_steps`` steps.
     """
     done = 0
     while search.has_open_pieces():

@@ -185,7 +185,6 @@ def _top_k_fused(
 def _merge_top_k(
     best: Floats, best_places: Indices, values: Any, places: Any
 ) -> tuple[Floats, Indices]:
-    """Merge new values and indices into the best so far; of ties, the lower index wins."""
     joined, at = np.concatenate([best, values]), np.concatenate([best_places, places])
     order = np.lexsort((at, joined))[: best.size]
     return joined[order], at[order]
@@ -242,8 +241,6 @@ _MAX_COMPARED = sizes.FRONT_JUDGES
 
 
 class _RunningFront:
-    """The front so far: the objectives (rows) of its points, and their ascending flat indices."""
-
     def __init__(self, objectives: int) -> None:
         self.values = np.empty((objectives, 0))
         self.places = np.empty(0, dtype=np.int64)

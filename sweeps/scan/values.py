@@ -233,7 +233,6 @@ class GridValues:
                 whole.add(part)
 
     def _formula_nodes(self, key: Key) -> list[Node]:
-        """Return the formulas over the leaves, with NaN at points where an input has no value."""
         grid, result = self.grid, []
         for node in self.nodes:
             value = grid.graphs[key].flatten(node)
@@ -244,10 +243,7 @@ class GridValues:
 
 
 def no_number_error(source: FormulaValues) -> InfeasibleError:
-    """Return the error to raise if a formula is NaN at all feasible configurations.
-
-    If a grid has no feasible point, :func:`sweeps.bounds.checks.check_grid` raises its error.
-    """
+    """Return the error to raise if a formula is NaN at all feasible configurations."""
     if isinstance(source, GridValues):
         check_grid(source.grid)
     texts = " and ".join(map(repr, source.conditions)) or "all conditions"

@@ -147,7 +147,6 @@ def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], 
 
 
 def _blocks(shape: Sequence[int], split: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices that cover a grid. Their length is 1 along all split axes except the last."""
     rest = math.prod(size for axis, size in enumerate(shape) if axis not in split)
     steps = dict.fromkeys(split, 1)
     if split:

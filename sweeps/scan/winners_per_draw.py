@@ -186,8 +186,7 @@ class WinStatistics:
 def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
     """Return a larger half width of a mean's interval if few draws contribute to the mean.
 
-    ``count`` is the number of draws that contribute; ``size`` is what one more draw might
-    contribute.
+    ``count`` draws contribute to the mean. One more draw might contribute ``size``.
     """
     count = np.asarray(count, dtype=np.float64)
     some = np.maximum(count, 1.0)

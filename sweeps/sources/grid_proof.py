@@ -98,7 +98,6 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
 
 
 def _objective_roots(grid: Grid, query: Query) -> list[dict[tuple[str, ...], Node]]:
-    """Return, for each objective, a mapping from switch labels to the objective's node."""
     return [{key: objective_node(grid, key, goal) for key in grid.graphs} for goal in query.goals]
 
 

@@ -143,10 +143,7 @@ class GridScan(GridSource):
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """Return each graph's objective, its axes, and the parts into which the grid is cut.
-
-        The statistics of one part fit in memory.
-        """
+        """Return each graph's objective, its axes, and parts of the grid that fit in memory."""
         grid = self.grid
         nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
         roots = {key: [node] for key, node in nodes.items()}

@@ -74,7 +74,6 @@ class CheckedStore(WrapperStore[Store]):
         return data
 
     def _read_and_check(self, key: str) -> tuple[Any, str]:
-        """Return the content of a key, and a text about its problem ('' if there is none)."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
         if known is not None:

@@ -24,10 +24,7 @@ _BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
-    """A picklable program that computes boxes of outputs over the same axes.
-
-    For each set of switch labels, it contains a loop nest or, for a small grid, the values.
-    """
+    """A picklable program that computes boxes of outputs over the same axes."""
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -109,7 +106,6 @@ def _fill_box(
     box: Sequence[tuple[int, int]],
     pieces: Sequence[NDArray[Any]],
 ) -> None:
-    """Fill flat arrays with the values of a box, one contiguous range of the grid at a time."""
     whole = len(shape)  # the box contains all indices of this axis and later axes
     while whole and box[whole - 1] == (0, shape[whole - 1]):
         whole -= 1

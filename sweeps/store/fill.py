@@ -102,7 +102,6 @@ class TileWriter:
         return record
 
     def _open_store(self) -> StoreBackend:
-        """Wait until this host sees the store, and return its backend."""
         backend: StoreBackend = backend_of(self.place)
         limit = time.monotonic() + _VISIBILITY_TIMEOUT
         while True:
@@ -118,7 +117,6 @@ class TileWriter:
 
 
 def _extremes(values: Any, allowed: Any) -> list[float] | None:
-    """Return the smallest and the largest finite value at feasible points, or None."""
     counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
     chosen = values[counts]
     return [float(chosen.min()), float(chosen.max())] if chosen.size else None
@@ -134,8 +132,6 @@ def thread_count(layout: StoreLayout) -> int:
 
 
 class _ThreadPool(ThreadPoolExecutor):
-    """Threads of this process, with the interface of `sweeps.cluster.scheduler.Workers`."""
-
     def __init__(self, layout: StoreLayout) -> None:
         self.count = thread_count(layout)
         super().__init__(self.count)
@@ -361,7 +357,6 @@ class TileJob:
             raise
 
     def _collect_ended(self) -> None:
-        """Wait until some tiles end, or for one second; then handle the results."""
         ended, _ = wait(self._running, timeout=1.0, return_when=FIRST_COMPLETED)
         for future in ended:
             begin, tile, infeasible, attempt = self._running.pop(future)

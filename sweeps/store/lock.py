@@ -134,7 +134,6 @@ def _lock_object(backend: Any) -> Iterator[None]:
 
 
 def _process(number: int) -> dict[str, Any]:
-    """Return the identity of a process of this host: host name, boot, number and start time."""
     result: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -46,7 +46,6 @@ def check_no_outside_links(path: Path) -> None:
 
 @lru_cache(maxsize=64)
 def _check(path: str, _mtimes: tuple[int, ...]) -> None:
-    """Check a folder. It is cached, so folders with unchanged modification times are skipped."""
     root = os.path.realpath(path)
     waiting = [root]
     while waiting:

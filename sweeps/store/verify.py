@@ -133,7 +133,6 @@ def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mappin
 def _check_unknown_files(
     layout: StoreLayout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
-    """Return files that do not belong to a store, and the name to which a repair moved them."""
     known = {*files, FINISHED}
     for tile in layout.tiles():
         part = layout.parts[tile.part]

@@ -162,7 +162,6 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
 
 @compiled_no_nrt
 def _enclose_middle(tape, first, last, points, buffers):
-    """Evaluate all steps at the middle of a box, where tangents will touch the functions."""
     for axis in range(first.size):
         points[1, axis] = (first[axis] + last[axis]) // 2
     lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers

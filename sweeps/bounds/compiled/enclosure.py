@@ -125,7 +125,6 @@ _RULE_OPERATIONS: dict[str, Any] = {
     **dict.fromkeys(("sqrt_low", "sqrt_high"), math.sqrt),
 }
 if unknown := _RULE_OPERATIONS.keys() - vars(rule_operations).keys():
-    # if the rule does not use a name, replacing the name would do nothing
     raise NameError(f"rule_operations has no {', '.join(unknown)}")
 _compiled_rules: dict[Any, Any] = {}
 

@@ -24,7 +24,6 @@ OPCODES = {name: number for number, name in enumerate(("constant", "reference", 
 class Tape(NamedTuple):
     """An objective as arrays of its steps and leaves; each step follows the steps that it reads."""
 
-    #: The operation of each step.
     ops: Any
     #: For each step, the steps whose values it reads.
     args: Any
@@ -159,7 +158,6 @@ def _rewrite_sum_as_maximum(
 def _objective_and_required_tests(
     problem: BoxProblem, number: dict[int, int]
 ) -> tuple[int, list[int]]:
-    """Return the step of the finite objective, and the comparisons that must hold for it."""
     node = problem.root
     if node.op != "where" or repr(node.args[2]) != "inf":
         return number[id(node)], []
@@ -174,7 +172,6 @@ def _objective_and_required_tests(
 def _branch_steps_and_choices(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], required_tests: set[int]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the steps about which assumptions can be made, and the choices they decide."""
     supposed: set[int] = set()
     under: dict[int, set[int]] = {}
     root = number[id(problem.root)]
