@@ -235,7 +235,7 @@ class RangeExtremes:
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Return extremes over ranges of 2**level indices, with axes level and start for each axis."""
+    """Return the extremes over ranges of 2**level indices. An axis becomes two: level and start."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -379,7 +379,10 @@ class MergedProblem:
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return which axis contains ``axis``, and the index along ``axis`` for each row."""
+        """Return the number of the problem's axis that stands for the grid axis ``axis``.
+
+        The second result is the index along ``axis`` for each row.
+        """
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
@@ -457,7 +460,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """Enclosures of formulas over boxes. ``whole`` are sizes of axes that a box never cuts."""
+    """Enclosures of formulas over boxes that contain all indices of some of the last axes."""
 
     def __init__(
         self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()

@@ -81,7 +81,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return the objectives (rows) at all combinations of the indices given per axis."""
+        """Return the objectives (rows) at all combinations of ``indices``, an array per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
@@ -608,7 +608,6 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return the mask of pairs whose box may lower the target's index, then all pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):

@@ -1,4 +1,4 @@
-"""Find boxes of a grid where all configurations, or perhaps some of them, meet conditions."""
+"""Find boxes of a grid where all configurations meet conditions, and boxes where some may."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return the mask of boxes that surely meet the conditions, the mask that may, and widths.
+        """Return masks of boxes that surely meet and that may meet the conditions, and widths.
 
-        The width of a box adds the relative ranges of both sides of undecided comparisons.
+        The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """
         self.stats.boxes += boxes.lo.shape[1]
         steps = self.problem.step_trends(boxes)

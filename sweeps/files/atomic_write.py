@@ -98,7 +98,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the path (of a link, its target), and the mode of an existing file or None."""
+    """Return the path with links resolved, and the mode of the file (None if it does not exist)."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)

@@ -1,4 +1,4 @@
-"""Export of Datasets to zarr, netCDF, CSV and Parquet, and reading them back.
+"""Export Datasets to zarr, netCDF, CSV and Parquet, and read them back.
 
 zarr and netCDF files contain a Dataset as it is. CSV and Parquet files contain a row for each
 configuration; axes, units and attributes are in a leading comment or in the file's metadata.
@@ -86,7 +86,7 @@ def read_netcdf(path: Path) -> xr.Dataset:
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
     with h5py.File(path, "r") as file:
-        file.attrs.get("_nc3_strict")  # if h5netcdf fails to read this, it prints an exception
+        file.attrs.get("_nc3_strict")  # raise errors here, as h5netcdf would only print them
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
         raise DseError(f"{name!r} in {str(path)!r} {_EXTERNAL_HINT}")

@@ -149,7 +149,7 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
 
 
 def _integer_array(values: range) -> NDArray[Any]:
-    """Return a range as integers, or as floats if floats cannot represent some of them exactly."""
+    """Return a range as integers; as floats if a value is larger than _MAX_EXACT_INT."""
     wide = bool(values) and _has_inexact_ints((values[0], values[-1]))
     return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 

@@ -127,7 +127,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 }
 
 
-#: After this time, the work moves to threads [s]. Number of pieces of work per thread.
+#: Time after which work moves to threads [s], and number of pieces of work per thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -136,7 +136,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Evaluate table equations at each combination of their common inputs; return their leaves."""
+    """Evaluate table equations at each combination of their inputs; return results as leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)

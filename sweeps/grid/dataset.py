@@ -18,7 +18,7 @@ from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key in a Dataset's encoding of the store from which the Dataset was opened.
+#: Key, in a Dataset's encoding, of the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
 #: Prefix of the name of a lazy array of an unfinished store. The store's path or URL follows.
 _UNFINISHED_PREFIX = "unfinished:"

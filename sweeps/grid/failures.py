@@ -1,7 +1,6 @@
 """List the points at which a table equation failed, and the reasons.
 
-At these points, outputs that depend on the equation are NaN (-1 for a case or bound), never the
-best.
+Outputs that depend on the equation are NaN there (-1 for a case or bound), and never the best.
 """
 
 from __future__ import annotations

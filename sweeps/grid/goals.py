@@ -133,7 +133,7 @@ def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """Return the signed objective; it is infinite where it has no value or a condition fails."""
+    """Return the signed objective, infinite where it has no value or where a condition fails."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
     holds = value > -math.inf  # False for NaN, and for infinity if the goal is to maximize

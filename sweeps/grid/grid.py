@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute all leaves that are not computed yet; leaves that share a pass, together."""
+    """Compute all leaves that are not computed yet. One pass serves all leaves that share it."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -245,7 +245,10 @@ class Grid:
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """Yield each key of switch labels, and its view of an array with the last axes ``dims``."""
+        """Yield each key of switch labels, and the view of an array for these labels.
+
+        ``dims`` are the last axes of the array.
+        """
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 

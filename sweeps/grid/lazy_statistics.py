@@ -195,8 +195,8 @@ def add_statistics(
     """Add the statistics of a graph to its leaves; first those that conditions contain.
 
     Points where a condition fails have no value. Such points make most statistics along their axis
-    NaN, but ``best`` ignores them. Conditions that contain statistics are ignored by the statistics
-    in them.
+    NaN, but ``best`` ignores them. A statistic inside a condition ignores all conditions that
+    contain statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -330,7 +330,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output would ignore a condition because a condition contains it."""
+        """Raise DseError if an output that is part of a condition ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)

@@ -345,8 +345,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # of equal values the lowest index wins, and a later piece of the row can have lower
-            # indices
+            # of equal values the lowest index wins; a later piece of the row can have lower indices
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(

@@ -40,10 +40,10 @@ def _from_bits(_: Any, x: Any) -> Any:
 def log(x: Any) -> Any:
     """Return the natural logarithm without a branch or a call, so that loops vectorise.
 
-    Let x = 2^k m, where m lies between the square roots of 1/2 and 2. Let f = m - 1 and s = f / (m
-    + 1). Then ln m = 2 artanh s. The series of artanh is summed as f - s (f - r), because 2 s = f -
-    s f. The error is below 1 ulp. :func:`symbolic.primitives.elementary.log` has the same steps for
-    arrays.
+    Let x = 2^k m, where m lies between the square roots of 1/2 and 2. Let f = m - 1 and
+    s = f / (m + 1). Then ln m = 2 artanh s. The series of artanh is summed as f - s (f - r),
+    because 2 s = f - s f. The error is below 1 ulp. For arrays,
+    :func:`symbolic.primitives.elementary.log` has the same steps.
     """
     small = x < SMALLEST_NORMAL
     shifted = _to_bits(x * (SUBNORMAL_SCALE if small else 1.0)) + (ONE - ROOT)

@@ -26,7 +26,7 @@ TILE = sizes.RUN_TILE
 NUMPY_POINTS = sizes.RUN_SMALL
 #: With at most this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: With at least this number of points, tiles of a group without feasible points are skipped.
+#: If a group has at least this number of points, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -59,7 +59,7 @@ class NestProgram:
     arrays: tuple[NDArray[np.float64], ...]
 
     def run(self, bounds: NDArray[np.int64], origin: int, *results: NDArray[Any]) -> None:
-        """Fill the results; a reduction updates them."""
+        """Fill the results, or update them if the nest is a reduction."""
         compile_nest(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
 
     def tiling(self, target: int) -> Tiling:

@@ -162,8 +162,7 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
             continue
         for j in range(draws):
             work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-        # each bucket has room for one value, so the widest gap is between buckets or all gaps are
-        # equal
+        # with a bucket per value, the widest gap is between buckets unless all gaps are equal
         for j in range(draws):
             place = min(int((row[j] - low) / width * draws), draws - 1)
             work[0, place] += 1.0
@@ -361,7 +360,7 @@ def fill_extremes(values, sign, skip, out) -> None:
 
 
 _NO_WEIGHTS = np.empty(0)
-#: Rows of up to this length are summed in the order of formulas of `statistics_as_formulas`.
+#: Rows of up to this length are summed in the order in which `statistics_as_formulas` sums.
 SHORT_ROW = sizes.SUM_SHORT
 
 
@@ -619,8 +618,8 @@ class RowValues:
     def tail_error(self, sign: float) -> Floats:
         """Return the error of a tail's mean: the error of the mean excess over the quantile.
 
-        The two errors are equal to first order (Rockafellar and Uryasev 2000). If too few draws
-        bound the quantile, the error extends to the bounds of the formula.
+        The two errors are equal to first order (Rockafellar and Uryasev 2000). If there are too few
+        draws to bound the quantile, the error extends to the bounds of the formula.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:

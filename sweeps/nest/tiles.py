@@ -25,7 +25,7 @@ from symbolic.ops import Node
 NUMPY_POINTS = sizes.PASS_SMALL
 #: Number of points of a tile, chosen so that its values fit into the cache.
 TILE_POINTS = sizes.PASS_PIECE
-#: With at least this number of tiles, enclosures save time. Maximum number of tiles per batch.
+#: Minimum number of tiles for which enclosures are used, and maximum number of tiles per batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
 #: A batch is split into this number of pieces per thread.
 _SHARES = sizes.PASS_SHARES
@@ -179,12 +179,12 @@ def visit_rows(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Call ``visit`` with rows of points. A row has a formula's values along ``reduced_axes``.
+    """Call ``visit`` with rows. A row has a formula's values along ``reduced_axes`` at a point.
 
     ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
     first of these points over ``result_axes``. Several threads call ``visit``. ``point_filter``
-    takes lower bounds of tiles and returns the mask of tiles to visit; it allows for one formula
-    only.
+    takes lower bounds of tiles and returns the mask of tiles to visit. It is allowed for one
+    formula only.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:

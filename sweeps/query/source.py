@@ -101,10 +101,10 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """Return the answer for each value of the axes ``per``; an error if no point is feasible.
+    """Return, for each value of the axes ``per``, an answer or the error that no point is feasible.
 
-    If ``per`` is empty, the whole source answers, and the error is raised. An OutOfTimeError is
-    always raised.
+    If ``per`` is empty, the whole source answers, and errors are raised. OutOfTimeError is always
+    raised.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]

@@ -91,7 +91,7 @@ class SourceOverDraws(Sliceable):
         return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
     def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
-        """Return the scores over the draws, and over the fresh draws (the same draws if none)."""
+        """Return scores over the draws and over fresh draws; equal if there are no fresh draws."""
         first = self.source.draw_scores(goal, self.draw_axis)
         return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
@@ -129,7 +129,7 @@ class _PartChances:
 def chances(
     source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
-    """Return the ``top`` most likely best configurations, their chances, and their regrets."""
+    """Return the ``top`` configurations with the largest chances to be best, and their regrets."""
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))
@@ -190,7 +190,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        # random configurations show how far others are from the best
+        # evenly spaced configurations show how far others are from the best
         rivals = np.union1d(rivals, sample_configurations(fresh))
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)

@@ -84,7 +84,7 @@ def raise_if_interrupted() -> None:
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
-    """Raise OutOfTimeError a second after the time was up. The first cell is always answered."""
+    """Raise OutOfTimeError if the time has been up for a second, except before the first cell."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
             f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "

@@ -186,7 +186,7 @@ def add_done(points: int) -> None:
 
 
 def report_front_size(points: int) -> None:
-    """Report the number of points of a front so far. No best value is reported any more."""
+    """Report the number of points of a front so far, instead of a best value."""
     watch = _query_progress.get()
     if watch is not None:
         watch.latest = replace(watch.latest, points=points)

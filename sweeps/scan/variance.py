@@ -31,8 +31,7 @@ class VarianceDecomposition:
     """The parts of a variance by axis, and the means along each axis.
 
     ``first[k]`` and ``total[k]`` are variances. At each value of axis ``k``, ``means[k]`` is the
-    mean of the feasible points (NaN if there are none), and ``counts[k]`` is the number of feasible
-    points.
+    mean of the feasible points (NaN if there are none), and ``counts[k]`` counts these points.
     """
 
     count: int

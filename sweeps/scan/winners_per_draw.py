@@ -270,8 +270,7 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
 def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
     """Return all configurations with the smallest mean in some cell of draws, and perhaps others.
 
-    :func:`sweeps.nest.reduce.sum_cells` describes ``cells`` (partitions, draws). The result
-    ascends.
+    :func:`sweeps.nest.reduce.sum_cells` describes ``cells`` (partitions, draws).
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights

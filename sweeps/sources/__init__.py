@@ -1,1 +1,1 @@
-"""Sources of queries: `grid_scan` scans a grid, `grid_proof` proves, `table` reads a Dataset."""
+"""Sources of queries: `grid_scan` scans a grid, `grid_proof` certifies, `table` reads a Dataset."""

@@ -263,7 +263,7 @@ class GridProof(GridSource):
 
 #: With at most this number of points, a scan is as fast as a proof.
 SCAN_FIRST_POINTS = sizes.SCANNED
-#: With at most this number of points, a proof gets only the time of a scan, which then follows.
+#: Up to this number of points, a proof that takes longer than a scan is replaced by the scan.
 MAX_SCAN_POINTS = sizes.SCANNABLE
 #: Number of points per second that a scan evaluates.
 SCAN_POINTS_PER_SECOND = 1e9

@@ -69,7 +69,7 @@ class LocalBackend:
             raise FileNotFoundError(*error.args) from None
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
-        """Write a key atomically. Call :meth:`make_durable` so that its name survives a crash."""
+        """Write a key atomically; after :meth:`make_durable`, its name also survives a crash."""
         path = self.path / key
         # use a unique name, because a worker that seemed lost may still be writing the same key
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")

@@ -123,7 +123,7 @@ def _extremes(values: Any, allowed: Any) -> list[float] | None:
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return the number of threads. If memory allows, it exceeds the CPUs, as some threads wait."""
+    """Return the number of threads: more than CPUs if memory allows, because some threads wait."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -246,7 +246,7 @@ def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
 def _iterate_records(
     plan: StorePlan, backend: StoreBackend
 ) -> Iterator[tuple[Tile, dict[str, Any]]]:
-    """Yield every tile and its record; the record is empty if a file is missing or misfits."""
+    """Yield every tile and its record, which is empty if a file is missing or has a wrong size."""
     layout = plan.layout
     there = backend.sizes(RECORDS)
     lengths = {name: backend.sizes(name) for part in layout.parts for name in part.outputs}
@@ -384,7 +384,7 @@ class TileJob:
         self.counter.add_done(tile.points, self._best(record))
 
     def _fail(self, tile: Tile, error: Exception) -> None:
-        """Record that all attempts at a tile failed; raise an error after many in a row."""
+        """Record a tile whose attempts all failed; raise an error after many such tiles."""
         # KilledWorker names hosts in its message, which must not get into a store
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(

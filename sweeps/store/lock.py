@@ -143,7 +143,7 @@ def _process(number: int) -> dict[str, Any]:
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
-    """True if the holder of a lock has surely ended. Holders on other hosts are never sure."""
+    """True if the holder of a lock has surely ended; never for a holder on another host."""
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
 #: Folder of the records, and key of the end mark, which says that all records are stored.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
-#: Texts about the problems of a file.
+#: Descriptions of a file's problems.
 MISSING, UNFIT = "missing", "its checksum does not fit"
 WRONG_TILE = "it belongs to another tile or store"
 _SEAL = "crc32"
@@ -36,8 +36,7 @@ _MAX_BYTES = 1 << 26
 def checksum(data: Any) -> str:
     """Return the CRC-32 of bytes, in hexadecimal digits.
 
-    CRC-32C is useless here: a chunk ends in its own CRC-32C, so the CRC-32C of any chunk is the
-    same.
+    We do not use CRC-32C: it is the same for all chunks, which end in their own CRC-32C.
     """
     return f"{zlib.crc32(data):08x}"
 
@@ -121,9 +120,10 @@ def damaged_error(place: str, key: str, problem: str) -> DamagedError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInfo:
-    """The location and the manifest of a run's store. ``is_complete``: all tiles are stored.
+    """The location and the manifest of a run's store.
 
-    ``manifest`` has the keys ``identity``, ``study`` (text of the study), ``files`` and ``chunks``.
+    ``is_complete`` is True if all tiles are stored. ``manifest`` has the keys ``identity``,
+    ``study`` (text of the study), ``files`` and ``chunks``.
     """
 
     place: str

@@ -1,6 +1,6 @@
 """Check a store of unknown origin before it is read.
 
-A link that leads out of the store would read other files. To read a device or pipe may never end.
+A link that leads out of the store would read other files. Reading a device or pipe may never end.
 Chunks may declare more bytes than the memory has. A store without records is read as a plain zarr
 group, in which missing chunks are silently replaced by fill values.
 """
@@ -32,7 +32,7 @@ _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)
 
 
 def check_no_outside_links(path: Path) -> None:
-    """Raise DseError if a folder has links to outside or special files. No file is opened."""
+    """Raise DseError if a folder has special files, or links out of it. No file is opened."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             return

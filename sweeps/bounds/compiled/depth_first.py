@@ -27,7 +27,7 @@ _SLACK = 1e-10
 
 @compiled_no_nrt
 def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
-    """Return a lower bound of the objective over a box, from planes; ``cut_box`` shrinks the box.
+    """Return a lower bound of the objective over a box; with ``cut_box``, also shrink the box.
 
     The first plane bounds the objective. Then, for each comparison a <= b that must hold, a second
     plane bounds a - b. If the minimizer of the first plane breaks the comparison, the bound

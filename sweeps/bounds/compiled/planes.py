@@ -161,7 +161,7 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
-# --- A plane along each axis: its minimum over a range, and the values of the axis that it excludes
+# --- Terms of a plane along one axis: their minimum over a range, and the indices they exclude
 
 
 INF = math.inf
