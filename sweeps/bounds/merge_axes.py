@@ -98,7 +98,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the axis or pair of axes with the most equal rows; return False if no merge pays."""
+        """Merge the axis or pair of axes with the most equal rows; return False if none helps."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None

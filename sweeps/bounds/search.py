@@ -136,7 +136,6 @@ class _BoxSearch:
             report_best(goal.value, min(bound, goal.discarded_bound))
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
-        """Return the remaining parts of a box, then outputs of :func:`.search_depth_first`."""
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]

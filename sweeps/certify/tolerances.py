@@ -41,7 +41,7 @@ from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, i
 
 #: Maximum number of rounds of bisection, and maximum mean number of pieces per configuration.
 ROUNDS, MEAN_PIECES = 20, sizes.RANGES_PIECES
-#: A piece is not halved further if this is the relative distance of its bound to the minimum.
+#: A piece is not halved further if its bound is this close to the minimum (relative distance).
 RELATIVE_TOLERANCE = 1e-4
 #: Number of configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER

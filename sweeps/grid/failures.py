@@ -1,6 +1,6 @@
 """List the points at which a table equation failed, and the reasons.
 
-Outputs that depend on the equation are NaN there (-1 for a case or bound), and never the best.
+At these points, outputs that depend on the equation are NaN (-1 for a case or bound).
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ class Grid:
         return {}
 
     def keys(self, dims: Sequence[str]) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
-        """Yield the indices along switch axes in ``dims``, and the labels of all switch axes."""
+        """Yield (indices, labels) for each combination of labels of the switch axes in ``dims``."""
         within = [axis for axis in self.switch_axes if axis in dims]
         for index in itertools.product(*(range(self.axes[axis].size) for axis in within)):
             at = dict(zip(within, index, strict=True))

@@ -87,7 +87,7 @@ def check_optimum(
         return
     against = [best[k][tuple(places[axis] for axis in query.per)] for k in range(len(drawn))]
     counts = allowed & np.all(np.isfinite(drawn), axis=0)
-    if len(drawn) > 1:  # at the best first objective, a later one may be NaN
+    if len(drawn) > 1:  # where the first objective is best, a later one may be NaN
         counts &= np.all(np.isfinite(against), axis=0)
     better, equal = np.zeros(counts.shape, dtype=bool), np.ones(counts.shape, dtype=bool)
     for mine, theirs in zip(drawn, against, strict=True):

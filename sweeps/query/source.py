@@ -327,7 +327,7 @@ class QuerySource(Sliceable, Protocol):
         return make_answer(variables, coords, {"question": question})
 
 
-# --- Lists of configurations over all axes, also over idle axes, which have no influence
+# --- Lists of configurations over all axes, including idle axes (axes without influence)
 
 
 #: Maximum number of ties or near-best configurations that an answer lists.

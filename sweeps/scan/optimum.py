@@ -65,8 +65,8 @@ def add_idle_axes(
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the winners over all axes, including idle axes, along which all points tie.
 
-    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. A winner over all
-    axes repeats one of these results at some indices of the idle axes.
+    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. The winners over
+    all axes are these results at the first indices of the idle axes.
     """
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]

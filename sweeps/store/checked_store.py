@@ -1,4 +1,4 @@
-"""A zarr store of a run that compares each shard with its record when it is read.
+"""A zarr store that compares each shard of a run with its record when it is read.
 
 An error is raised if a shard is missing or damaged, or if the store was replaced meanwhile.
 """

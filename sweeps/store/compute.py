@@ -24,7 +24,7 @@ _BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
-    """A picklable program that computes boxes of outputs over the same axes."""
+    """A picklable program that computes boxes of outputs, all of which have the same axes."""
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
         self.names = tuple(names)

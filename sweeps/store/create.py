@@ -50,7 +50,7 @@ class StorePlan:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """Return the initial files by key: all files but shards, records and the end mark."""
+        """Return the initial files by key: all files except shards, records and the end mark."""
         import zarr
         from zarr.storage import MemoryStore
 

@@ -31,7 +31,7 @@ class Tape(NamedTuple):
     steps: Any
     #: For each step, the bit mask of the axes on which it does not depend.
     idle_axes: Any
-    #: For each fixed step: its lower bound, its upper bound, and 1 if it may be NaN.
+    #: For each step that does not vary: its lower bound, its upper bound, and 1 if it may be NaN.
     fixed_ranges: Any
     #: For each step, the index of its leaf, or -1.
     leaf_of: Any
@@ -192,7 +192,7 @@ def _branch_steps_and_choices(
 def _deciding_tests(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], node: Node
 ) -> set[int]:
-    """Return the comparisons that decide a choice; for an equality, the comparisons inside it."""
+    """Return the comparisons that decide a choice; for an equality, those inside its arguments."""
     result: set[int] = set()
     seen: set[int] = set()
     stack = [node.args[0]]
