@@ -288,7 +288,7 @@ def cut_range(table, axis, first, last, weights, row, most):
 # rounding. It holds at every point of the box that meets the assumptions, unless the top step or a
 # step with a weight is NaN there. Three rules follow:
 # - A logarithm gets a weight only if the step's range has one sign (:func:`sign_of`).
-# - If an argument is assumed to be the minimum, its range is taken from the minimum, because its
+# - If an argument is assumed to be the minimum, the minimum's range is used for the argument, whose
 #   range may contain zero. A weight on its logarithm is first turned into a weight on its value.
 # - The rounding error of a step is bounded by its largest magnitude times the sum of the
 #   magnitudes of all weights that were added to it (row 1 of the weights), times a constant.
