@@ -33,10 +33,7 @@ def check_integer(
 
 
 def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
-    """Return the value as a float if it is finite and satisfies ``holds``; else raise LawError.
-
-    The message has the name of the argument, its value, and ``expected``.
-    """
+    """Return the value as a float if it is finite and satisfies ``holds``; LawError otherwise."""
     try:
         number = float(value)
         is_number = not isinstance(value, bool | str | bytes) and math.isfinite(number)

@@ -144,7 +144,6 @@ def _driver_info(uuid: str) -> dict[str, str]:
 
 
 def _load_gpu() -> ModuleType:
-    """Return the module of the GPU kernels; LawError if there is no GPU or no numba-cuda."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise LawError("numba-cuda is not installed: pip install numba-cuda")
     from stochastic.kernels import gpu

@@ -104,7 +104,7 @@ def _is_trusted(status: os.stat_result, kind: object) -> bool:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove temporary files, and entries that were not used for long or exceed the size limit."""
+    """Remove old temporary files, entries unused for _DAYS, and the oldest beyond _MAX_BYTES."""
     now, entries = time.time(), []
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):

@@ -81,7 +81,6 @@ def _platform() -> str:
 
 
 def _affects_code(setting: str) -> bool:
-    """True if an environment variable is a setting of Numba, but not one for GPUs."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 

@@ -143,10 +143,7 @@ def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return an array that compiled code created, without a copy.
-
-    The memory is freed with the last reference to the array.
-    """
+    """Return an array that compiled code created, without a copy of its memory."""
     count = descriptor.items * dtype.itemsize
     memory = (ctypes.c_char * count).from_address(descriptor.data or 0)
     values = np.ndarray(tuple(descriptor.shape), dtype, buffer=memory)

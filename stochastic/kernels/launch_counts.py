@@ -73,7 +73,7 @@ def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> N
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
 def _total(lanes: Floats) -> float:
-    """Return the sum of a tile, added in pairs."""
+    """Return the sum of a tile by pairwise summation."""
     size = TILE // 2
     while size:
         for k in range(size):
@@ -112,7 +112,7 @@ def launch_probabilities(
     - ``ratio`` (2, kinds, nodes, K + 1): x / (x - 1) for durations 0..K.
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
-    ended = True  # with the same x for all kinds, ended blocks are one sum
+    ended = True  # if x is equal for all kinds, the terms of ended blocks telescope
     for g in range(kinds):
         for n in range(nodes):
             if ratio[0, g, n, most] != ratio[0, 0, n, most]:

@@ -68,8 +68,7 @@ def _loop_law(
 ) -> tuple[TimeLaw, TimeBreakdown]:
     """Return the law of the time of persistent blocks, and the shares of the time of slots.
 
-    The time is the maximum, over warps, of a sum of durations. The sums of any two warps differ by
-    at most one term.
+    The time is the maximum, over warps, of a sum of durations; two sums differ by at most one term.
     """
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)

@@ -136,10 +136,7 @@ class TimeBreakdown:
     def from_means(
         cls, *, slots: int, time: float, total: float, parts: Sequence[tuple[float, float, float]]
     ) -> TimeBreakdown:
-        """Return the shares, from the mean time of the launch and the mean work of all blocks.
-
-        Each of ``parts`` is (number of blocks, mean work of an item, mean work of a warp).
-        """
+        """Return the shares; ``parts`` are (blocks, mean work of an item, mean work of a warp)."""
         whole = slots * time
         if whole == 0:
             return cls(

@@ -95,7 +95,7 @@ class _AtomProblem:
 
     @cached_property
     def excess(self) -> float:
-        """Return the sum of the weights minus 1, a rounding error."""
+        """Return the rounding error of the weights: their sum minus 1."""
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
@@ -104,7 +104,7 @@ class _AtomProblem:
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        with np.errstate(divide="ignore"):  # log of 0 if all smaller values are negligible
+        with np.errstate(divide="ignore"):  # log(0) where all smaller values are negligible
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
@@ -135,10 +135,9 @@ class _AtomProblem:
     # --- the transform
     @cached_property
     def fft_window(self) -> tuple[int, int, int]:
-        """Return the index of the transform's first value, and its first and last sum in steps.
+        """Return the index of the transform's first value, and the first and last sum (in steps).
 
-        All other values and sums have a probability below :data:`_LEFT_OUT` (for sums, by
-        Bernstein's bound).
+        Other values and sums have a probability below :data:`_LEFT_OUT` (for sums: Bernstein).
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total
@@ -333,8 +332,7 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
 def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     """Return the table of P(max, sum) over the window ``fft_window``, and its absolute error.
 
-    Atoms that may be noise are set to 0. Each row is then scaled so that its sum is the probability
-    of its maximum.
+    Atoms that may be noise are 0. Each row is scaled to the probability of its maximum.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -370,10 +368,6 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
 def _merge_fractions(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    """Return numerator, denominator and probability of each loss, ascending, in lowest terms.
-
-    Groups without any work are left out.
-    """
     common = math.gcd(int(np.gcd.reduce(values)), step)
     idle = int(values[0] == 0)
     values, first, start = values[idle:] // common, first[idle:] // common, start[idle:]
@@ -432,7 +426,6 @@ def _merge_by_sorting(
 def _reduce_fractions(
     numerator: Ints, denominator: Ints
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
-    """Return fractions in lowest terms, in 32 bits if they fit."""
     common = np.gcd(numerator, denominator)
     numerator, denominator = numerator // common, denominator // common
     if len(numerator) and max(numerator.max(), denominator.max()) < 2**31:

@@ -148,7 +148,6 @@ def _check_overhead(value: Any) -> int:
 
 
 def _check_thresholds(threshold: Any, high: int) -> Ints:
-    """Return the thresholds to try, ascending; by default all lengths up to the longest item."""
     if threshold is None:
         return np.arange(1, max(high, 1) + 1)
     is_one = isinstance(threshold, str) or np.ndim(threshold) == 0

@@ -41,8 +41,6 @@ _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GroupSampler:
-    """A source of random groups: the truncated law, its alias table, and the key of the stream."""
-
     work: Pmf
     lanes: int
     idle: float
@@ -316,7 +314,6 @@ def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: flo
 
 
 def _histogram(fine_bins: Floats, bins: int) -> Variables:
-    """Return bars [left, right) of about equal width; no fine bin is divided by an edge."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1

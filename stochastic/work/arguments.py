@@ -33,7 +33,6 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """Return the lowest key of a mapping, and the list of its values from this key on."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]

@@ -234,8 +234,7 @@ def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
 def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Floats:
     """Return the weights of the sum of one item of the first law and ``copies`` of the second.
 
-    Powers are squared by direct convolution. All of its terms are positive, so tails are accurate;
-    with a transform, tails would not be.
+    Direct convolution keeps tails accurate, because all terms are positive; a transform would not.
     """
     size = len(first) + copies * (len(second) - 1)
     check_span(0, size - 1, what, "count its work in larger units, or draw from it with sample")

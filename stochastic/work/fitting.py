@@ -177,7 +177,7 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 
 def _refit(name: str, histogram: Histogram) -> Pmf:
-    """Return the law of maximum likelihood in a family or, if it has none, in its limit family."""
+    """Return the law of maximum likelihood, of the limit family if the family itself has none."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit_family

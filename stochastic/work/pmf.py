@@ -423,7 +423,7 @@ class Pmf:
 
 
 def _combined_missing(parts: list[tuple[int, Pmf]]) -> float:
-    """Return a bound on P(truncation changes some item), which is 1 - Π (1 - missing)**copies."""
+    """Return 1 - Π (1 - missing)**copies, a bound on P(truncation changes some item)."""
     if any(law.missing >= 1 for _, law in parts):
         return 1.0
     return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))
