@@ -244,7 +244,6 @@ def _parse_column(texts: Sequence[str], decimal: str) -> list[int | float | str 
     ]
 
 
-# --- tables
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelimitedTable:
     """A table whose cells are texts.
@@ -417,7 +416,7 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
     some = records[:_HEADER_RECORDS]
-    begins = []  # for each numeric column: the index of the first of its numbers
+    begins = []  # for each numeric column: the index of the row where its numbers begin
     for cells in zip(*(record.fields for record in some), strict=True):
         place = len(cells)
         while place and (is_numeric(cells[place - 1]) or is_missing(cells[place - 1])):
@@ -438,7 +437,6 @@ def _split_header(records: list[Record], required: bool) -> tuple[Record | None,
 
 
 def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
-    """Return the last comment as a header if it has ``width`` names; otherwise None."""
     for place, text in sorted(comments.items(), reverse=True)[:1]:
         result = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
         fields = [field.strip() for field in result]

@@ -100,7 +100,6 @@ class _WordTupleModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
-# --- attributes and items
 @infer_getattr
 class _FlatArrayAttributes(AttributeTemplate):  # type: ignore[misc]
     key = FlatArray

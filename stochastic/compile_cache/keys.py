@@ -140,7 +140,6 @@ def _as_text(value: Any) -> str:
     )
 
 
-# --- listeners of compilation
 _listeners: list[Callable[[str], None]] = []
 
 

@@ -36,7 +36,6 @@ _SPECTRA_TILE = sizes.SPECTRA_TILE
 _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 
-# --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
     """Return the offset of each row of the sweep's state, then its size, for values <= ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
@@ -161,7 +160,6 @@ def sweep(
         masses[p] = np.sum(mass) * scale
 
 
-# --- the transform
 @compiled(**_FMA_OPTIONS)
 def _square(a: Floats, b: Floats) -> None:
     for k in range(_SPECTRA_TILE):
@@ -228,7 +226,6 @@ def spectra(
                 past[i], past_i[i] = a[i], b[i]
 
 
-# --- merging
 @compiled
 def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the numerators and denominators of the Farey fractions in [0, 1), ascending."""

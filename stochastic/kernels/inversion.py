@@ -211,7 +211,6 @@ def spectrum_probabilities(
                 out[t] += scratch[1, i] - at_end[k] + chances[k] * (end - sums[t, k]) / period
 
 
-# --- a few lanes
 @compiled
 def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
     """Update the laws of sums of 1 to ``orders`` items in place when items get one more value.
@@ -235,7 +234,6 @@ def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) 
 def _overlap(
     sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int
 ) -> float:
-    """Return the sum over s of sums[s] · (cumulative[last - s] - cumulative[first - s])."""
     total = 0.0
     for s in range(begin, stop):
         total += sums[s] * (cumulative[last - s] - cumulative[first - s])

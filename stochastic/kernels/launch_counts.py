@@ -73,7 +73,6 @@ def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> N
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
 def _total(lanes: Floats) -> float:
-    """Return the sum of a tile by pairwise summation."""
     size = TILE // 2
     while size:
         for k in range(size):

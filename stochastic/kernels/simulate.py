@@ -140,7 +140,6 @@ def tally_losses(  # type: ignore[no-untyped-def]
             sums[which, k] = value
 
 
-# --- a finite workload
 @compiled
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.

@@ -134,7 +134,7 @@ _NOISE = 2.0**-52  # Error of a transform per duration, relative to the largest 
 _FAINT = 1e-20  # Frequencies with a smaller modulus than this are left out of a spectrum.
 _FEW = 10  # Number of products that take as long as one point of a transform.
 _ROUNDS = 30  # Number of doublings of the range in which the last start is sought.
-_TAILS = 8  # Number of products with tails that take as long as one product with the law.
+_TAILS = 8  # A product with tails takes 1/_TAILS of the time of a product with the law.
 _SHARE = 0.3  # Share of the permitted omission that is spent on improbable times.
 _MAX_PRODUCTS = sizes.CENTRED_DEAR  # Upper limit on the products of convolutions.
 _COUNT_LEFT_OUT = 1e-16  # Maximum of P(some slot has begun more blocks than are counted).
@@ -219,7 +219,6 @@ class StartCounts:
 
 
 def _product_count(kind: SlotKind, low: int, high: int) -> float:
-    """Estimate the number of products needed to count the blocks begun at times low..high."""
     most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
     tails = float(high - low + 1) * kind.longest / _TAILS
     return float(most * (high * np.count_nonzero(kind.law) + tails))

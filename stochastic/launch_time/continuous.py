@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
 _MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
-_WIDTH = sizes.LAUNCH_STARTS  # Number of steps at which the last block may begin.
+_WIDTH = sizes.LAUNCH_STARTS  # Upper limit on the steps at which the last block may begin.
 _SIGMAS = 24.0  # Width of the range of the last start, in standard deviations.
 _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 

@@ -327,7 +327,6 @@ class CertainLaunch:
 
     @cached_property
     def _schedule(self) -> tuple[int, int, tuple[int, ...]]:
-        """Return the end, the start of the last block, and the work on each kind of slots."""
         return self.setting.schedule([kind.longest for kind in self.setting.kinds])
 
     @property

@@ -70,7 +70,7 @@ class SharedLaunch:
 
     @property
     def values(self) -> Floats:
-        """Return the times; :class:`~stochastic.launch_time.law.TimeLaw` calls them ``values``."""
+        """Return the times, under the name that TimeLaw uses."""
         return self.times
 
     @property

@@ -86,7 +86,6 @@ class _AtomProblem:
         return self.low + self.step * self.values
 
     def sums(self, first: int, last: int) -> Ints:
-        """Return the sums from ``first`` to ``last``, given as steps from the smallest sum."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
     @property
@@ -108,7 +107,6 @@ class _AtomProblem:
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
-    # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
         """Return a q for which the sweep's scale 2**(q·i) / i! is <= 2**1000 in every row i."""
@@ -132,7 +130,6 @@ class _AtomProblem:
         total = float(self.values.sum()) + 128.0 * len(self.values) / n
         return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
 
-    # --- the transform
     @cached_property
     def fft_window(self) -> tuple[int, int, int]:
         """Return the index of the transform's first value, and the first and last sum (in steps).

@@ -195,7 +195,6 @@ class Law:
             return part / busy, error / busy
         return part + self._idle_probability(work) * function(self._idle_loss), error
 
-    # --- moments
     def mean(self) -> float:
         """Return the mean loss E[X]. [ratio]
 
@@ -279,7 +278,6 @@ class Law:
         tail = _allowed_tail(self.tol, self.lanes, 2, self.source)
         return uncut_order_statistics(self.source, tail, self.lanes)
 
-    # --- probabilities
     def cdf(self, t: Any) -> Any:
         """Return P(X <= t), for a number or an array.
 
@@ -355,7 +353,6 @@ class Law:
             return 1.0
         return self._inversion.quantile(max(wanted, 0.0))
 
-    # --- atoms
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 

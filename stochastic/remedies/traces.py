@@ -147,9 +147,8 @@ def measured(
     return make_dataset(variables, {}, attrs)
 
 
-# --- reading a trace
 def load_items(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
-    """Return the items of an array or a file, after checks that they are valid iterations."""
+    """Return the items of an array or a file; LawError if they are not valid iterations."""
     is_path = isinstance(trace, (str, Path))
     values = _read_items(Path(trace), column) if is_path else np.asarray(trace)
     if values.ndim != 1 or values.dtype.kind not in "iufb":
@@ -209,7 +208,6 @@ def _column_place(path: Path, column: int | str | None, names: list[str], count:
     raise LawError(f"{path} has no column {column!r}: expected one of {known}")
 
 
-# --- orders
 def _order_items(items: Ints, order: str, block: int) -> Ints:
     if order == "given":
         return items

@@ -32,7 +32,7 @@ _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
 _PILOT = sizes.TRIAL_PILOT  # Number of items whose losses determine the width of fine bins.
 _CONFIDENCE = 0.95
-#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %).
+#: If all losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 % confidence).
 _UNSEEN_GROUPS = -math.log(0.025) / 1.96
 #: Relative standard deviation up to which losses count as equal.
 _ROUNDING_SHARE = 1e-12
@@ -73,7 +73,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Return the losses of ``size`` independent groups: the first that :func:`simulate` draws."""
+    """Return the losses of the first ``size`` groups that :func:`simulate` draws."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -191,7 +191,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Return each fine bin's (count, smallest loss, largest loss), and sums over all groups."""
+    """Return (count, smallest loss, largest loss) of each fine bin, and sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -236,7 +236,6 @@ def _tally_groups(
     return seen[seen[:, 0] > 0], np.array([math.fsum(column) for column in sums.T])
 
 
-# --- statistics of the tallies
 def _moments(total: Floats, centre: float, reach: float) -> Variables:
     """Return mean and standard deviation with their errors, from sums of powers of loss - centre.
 
@@ -264,7 +263,6 @@ def _moments(total: Floats, centre: float, reach: float) -> Variables:
 
 
 def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float) -> Variables:
-    """Return n·Σmax / Σsum and its standard error by the delta method."""
     m, s, mm, ms, ss = total / groups
     work = centres[1] + s
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
@@ -281,7 +279,6 @@ def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float
 
 
 def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: float) -> Variables:
-    """Return sample quantiles, and the order statistics that enclose the true quantiles."""
     from scipy.special import bdtrik
 
     upto = np.cumsum(fine_bins[:, 0])

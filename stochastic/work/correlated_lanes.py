@@ -129,7 +129,7 @@ class Sticky(_NeighbourChain):
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
     def _prefix_transforms(self, law: Floats, decay: Floats, lanes: int) -> Floats:
-        """Return E[exp(-t·sum); max <= value] for all values at once, by runs of equal draws."""
+        """Return E[exp(-t·sum); max <= value] for all values, summed over runs of equal draws."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
         before = np.ones((lanes, *decay.shape))  # row n: for n lanes before a lane that draws again

@@ -141,7 +141,6 @@ def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT)
         )
 
 
-# --- finite laws: tables of weights
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated(Distribution):
     """A law given by weights of low, low + 1, ..., the first and last of them above 0."""

@@ -403,7 +403,6 @@ def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, 
     return _standard_errors(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
 
 
-# --- parameters
 _check_nonnegative = partial(arguments.check_positive, zero=True)
 _check_probability_or_0 = partial(arguments.check_probability, zero=True)
 
@@ -491,7 +490,6 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
     return _representable_end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
 
 
-# --- ratios of neighbouring probabilities
 def _complement(p: float) -> tuple[float, float]:
     """Return 1 - p as a double and its rounding error."""
     q = 1 - p
@@ -595,7 +593,6 @@ def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
     return np.where(k == 0, math.exp(r * math.log(p)), inside)
 
 
-# --- tails
 def _scipy_special(name: str, *arguments: Any) -> Any:
     import scipy.special
 

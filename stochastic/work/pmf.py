@@ -175,7 +175,6 @@ class Pmf:
         law: Pmf = getattr(cls, name)(*arguments)
         return law
 
-    # --- support and weights
     @property
     def low(self) -> int:
         """Return the smallest value whose probability a double can represent."""
@@ -231,7 +230,6 @@ class Pmf:
             return hash((self.support(), self.weights.tobytes() if small else b""))
         return hash(self.distribution)
 
-    # --- moments and probabilities
     def mean(self) -> float:
         """Return E[W]; LawError if it is infinite."""
         self._check_finite_mean()
