@@ -44,7 +44,7 @@ _GROUPED_NUMBER = re.compile(
     rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     r"(?:(?!(?P=mark))[.,][0-9]*)?"
 )
-#: A number with one mark before its last three digits: these may or may not be decimals.
+#: A number whose only mark, before its last three digits, may be decimal or group digits.
 _AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 #: The only characters in numbers that Python parses without any replacement.
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")

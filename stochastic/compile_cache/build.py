@@ -172,7 +172,7 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """Return the LLVM bitcode of a function that callers link, from the cache if possible."""
+    """Return the LLVM bitcode that callers of a function link, from the cache if possible."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
@@ -189,7 +189,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """Return the packed machine code of a function; NativeCodeError if that needs Numba."""
+    """Return the packed machine code of a function; NativeCodeError if it runs only with Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
@@ -212,7 +212,7 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
     if body.options.get("_nrt") is False:
         passes, builder = _passes_without_loops(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
-    else:  # two optimisations, so that reference counts cancel
+    else:  # this optimises twice, which cancels reference counts
         JITCodeLibrary._optimize_final_module(library)
     code = codegen._tm.emit_object(module)
     return pack_code(symbol, returned, needed, code)

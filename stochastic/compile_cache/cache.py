@@ -19,7 +19,7 @@ from pathlib import Path
 
 #: Upper limit on the size of the cache. [B] Entries that were not used for _DAYS are removed.
 _MAX_BYTES, _DAYS = 256 << 20, 120.0
-_DAY = 86400.0  # An entry's time of use is updated once a day. [s]
+_DAY = 86400.0  # Interval at which an entry's time of use is updated. [s]
 _SUFFIX, _TEMP_SUFFIX = ".code", ".part"
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _swept_folders: set[Path] = set()

@@ -42,8 +42,8 @@ def _compile_timer() -> Iterator[None]:
 class CompiledFunction(Compilable):
     """A function with cached machine code, which Python and compiled functions can call.
 
-    Arguments and results are numbers, arrays (results: in C order) and tuples of these. The
-    function runs without the GIL.
+    Arguments and results are numbers, arrays and tuples of these; arrays in results are in C order.
+    The function runs without the GIL.
     """
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
@@ -120,7 +120,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     counts; the function must create no arrays, and its variables must not change type. ``noalias``
     states that array arguments do not overlap. ``flat`` passes arrays (in C order, without negative
     indices) and tuples as addresses, and does not transform loops; it is for functions with many
-    branches. ``gives`` is an example of the result; the function is then compiled only once.
+    branches. ``gives`` is an example of the result; callers then link one compiled version.
     """
     if function is None:
         return lambda body: compiled(body, **options)

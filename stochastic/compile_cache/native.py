@@ -69,7 +69,7 @@ def _append_words(value: Any, into: list[Any]) -> None:
 
 
 def pack_code(symbol: str, returned: Any, needed: Sequence[str], code: bytes) -> bytes:
-    """Return machine code with a header: its symbol, result kind and required library functions."""
+    """Return machine code with a header: symbol, result kind and required library functions."""
     head = json.dumps([symbol, returned, sorted(needed)]).encode()
     return len(head).to_bytes(4, "little") + head + code
 

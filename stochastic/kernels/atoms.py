@@ -105,7 +105,7 @@ def sweep(
     out: Floats,
     masses: Floats,
 ) -> None:
-    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, its sum over b to ``masses[p]``.
+    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``; its sum over b to ``masses[p]``.
 
     ``values`` ascend from 0. ``shift`` is a q with which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of

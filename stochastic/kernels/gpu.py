@@ -33,7 +33,7 @@ if SIMULATED:
         return time.perf_counter_ns()
 
     def sync_lanes(mask: int) -> None:
-        """Wait for all threads of the block; the simulator has no barrier for some of them."""
+        """Wait for all threads of the block, because the simulator has no barrier for a warp."""
         cuda.syncthreads()
 
 else:

@@ -49,7 +49,9 @@ _LogMoments = Callable[[Any], Any]
 
 #: Logarithm of the probability that may be left out at either end of a range.
 LOG_LEFT_OUT = -37.0
-_TILTS = np.array([4.0, 7.0, 9.0, 14.0])  # tilts of Chernoff's bounds, times the start spread
+_TILTS = np.array(
+    [4.0, 7.0, 9.0, 14.0]
+)  # Tilts of Chernoff's bounds, multiplied by the start spread.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -45,7 +45,7 @@ _CLEAR = 1e-14  # Smaller probabilities than this are left out; the error bound 
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on the tilt _TILT, in units of 1 / (longest duration).
-_EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
+_EACH = sizes.TIMES_EACH  # Lower limit on the number of times t per thread.
 _JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
 
@@ -132,7 +132,7 @@ class LaunchInversion:
 
     @cached_property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the first time with a probability above _CLEAR, and P(C <= t) from then on."""
+        """Return the first time t with P(C <= t) above _CLEAR, and P(C <= t) from this time on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0

@@ -176,7 +176,7 @@ class Launch:
         return TimeBreakdown.from_means(slots=slots, time=time, total=total, parts=self._parts())
 
     def _parts(self) -> list[tuple[float, float, float]]:
-        """Return (number of blocks, work of an item, work of a warp), in the mean, for each kind."""
+        """Return means for each kind of slots: (blocks, work of an item, work of a warp)."""
         if len(self.slots) == 1 or self._engine is None:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting

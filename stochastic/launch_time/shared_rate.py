@@ -108,7 +108,7 @@ class SharedLaunch:
         ``slot_share`` is the unused rate: slots are empty, or have too few running warps. A warp
         that waits for the other warps of its block uses no rate, so ``warp_share`` is 0.
         """
-        used = min(self.work_bound / self.mean(), 1.0)  # random errors alone raise it above 1
+        used = min(self.work_bound / self.mean(), 1.0)  # only random errors make it exceed 1
         return TimeBreakdown(
             slot_time=math.nan,
             slot_share=1.0 - used,

@@ -329,7 +329,7 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
 def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     """Return the table of P(max, sum) over the window ``fft_window``, and its absolute error.
 
-    Atoms that may be noise are 0. Each row is scaled to the probability of its maximum.
+    Atoms that may be noise are 0. Each row is scaled to sum to the probability of its maximum.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 

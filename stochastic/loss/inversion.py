@@ -106,7 +106,7 @@ class ItemLattice:
 
 
 def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
-    """Return, by Chernoff's bound, the range of sums of ``lanes`` items that are not negligible."""
+    """Return the range of sums of ``lanes`` items outside which Chernoff's bound is negligible."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
@@ -180,7 +180,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # index of the value before the last value_count
+    first = len(weights) - value_count - 1  # index of the value before these values
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0

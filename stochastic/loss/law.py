@@ -314,7 +314,7 @@ class Law:
 
     @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
-        """Return the CDF over groups with work; its limit is P(work), or 1 if work is rare."""
+        """Return the CDF P(X <= t; sum > 0), or P(X <= t | sum > 0) if work is rare."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work

@@ -359,7 +359,7 @@ class Stickiness:
     """Maximum-likelihood estimate of the probability that an item of a trace repeats its neighbour.
 
     ``rho`` is the probability, and ``error`` is its standard error from the observed information.
-    ``low`` to ``high`` is a 95 % confidence interval (Wald; for the logit unless rho is 0 or 1).
+    ``low`` to ``high`` is a 95 % Wald interval, for the logit of rho unless rho is 0 or 1.
     """
 
     rho: float

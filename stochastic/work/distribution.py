@@ -26,7 +26,7 @@ TABLE_HINT = (
     "larger units, or use what needs no table (its own mean, var, cdf, quantile, sample)"
 )
 
-#: Upper limit on the products of a convolution, which take about half a minute.
+#: Upper limit on the number of products of a convolution: about half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
 #: Laws with up to this number of values are hashed by all of their weights.
 HASHED_WEIGHTS = sizes.RATIOS_SMALL

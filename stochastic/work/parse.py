@@ -41,7 +41,7 @@ class LawSyntax:
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
 
-#: For each family of laws of work, its syntax.
+#: The syntax of each family of laws of work.
 LAW_SYNTAX = {
     **{
         name: LawSyntax(row.names, row.example, aliases=row.aliases, note=row.note)
