@@ -23,7 +23,7 @@ from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf
 
 _WARP = 32
-_MOST_THREADS = 256  # Threads of a block; each uses up to 255 of the 65536 registers.
+_MOST_THREADS = 256  # Upper limit on threads of a block: each may use 255 of 65536 registers.
 _MEMORY = 2**28  # Bytes of the matrices and their powers in one launch.
 _VERIFIED_LANES = 64  # Number of lanes of a launch whose power is recomputed in double precision.
 _TOLERANCE = 1e-3  # Accepted relative difference between single and double precision.

@@ -121,7 +121,7 @@ def _nested_codes(code: CodeType) -> Iterator[CodeType]:
 def _as_text(value: Any) -> str:
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
-    if isinstance(value, ModuleType) and value is not sizes:  # sizes has variable values
+    if isinstance(value, ModuleType) and value is not sizes:  # values in ``sizes`` may differ
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_as_text, value))})"

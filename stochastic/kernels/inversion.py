@@ -112,7 +112,7 @@ def spectrum_coefficients(
         while 2 * bit <= lanes:
             bit *= 2
         bit //= 2
-        while bit > 0:  # (1 + z)**lanes - 1 for each z, by doubling and adding one
+        while bit > 0:  # (1 + z)**lanes - 1 for each z, by doubling the exponent and adding one
             odd = 1.0 if lanes & bit else 0.0
             for i in range(size_used):
                 x, y = power[0, i], power[1, i]

@@ -101,7 +101,7 @@ def integrate_moment(
                 scratch[4, j] += gains[r, j] * scratch[3, j]
         size = math.exp(lanes * (log - low * t))
         history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
-        half = history[(m + 1) % nodes]  # t grows: >= the expectation at half of the next t
+        half = history[(m + 1) % nodes]  # bound on E[exp(-t·sum/2); sum > 0] at the next t
         expected = lost = 0.0
         for j in range(count - 1, -1, -1):
             term = scratch[4, j] - lost
@@ -123,7 +123,7 @@ def integrate_moment(
             else:
                 gap = origin - expected
                 left = share * gap * flat
-                # sum over all smaller t, with E interpolated linearly between this t and t = 0
+                # sum over all smaller t, with ``expected`` interpolated linearly between t and 0
                 beyond = origin * flat - gap * fade * chord / (1.0 - fade * chord)
             going = left > _REST * result
         if stage == 0 or not going:
@@ -197,7 +197,7 @@ def integrate_square(
         whole = mass if gone > 0.5 else 1.0 - gone
         above = 0.0
         start = count
-        while start > 0 and lanes * above < _FAR * whole:  # log P(max <= value)
+        while start > 0 and lanes * above < _FAR * whole:
             start -= 1
             weight = scratch[5, start]
             near = above < 0.5 * whole

@@ -131,7 +131,7 @@ def _window_within(
 
 
 _MARGIN = -8.0  # Added to LOG_LEFT_OUT for skipped nodes, because many nodes and starts add up.
-_MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the bytes of rows.
+_MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the size of a table of rows. [B]
 _NOISE = 2.0**-52  # Error of a transform per duration, relative to the largest probability.
 _FAINT = 1e-20  # Frequencies with a smaller modulus than this are left out of a spectrum.
 _FEW = 10  # Number of products that take as long as one point of a transform.

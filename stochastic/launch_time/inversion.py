@@ -272,8 +272,7 @@ class LaunchInversion:
         """Return Cov(C, T) of time and total work, in steps.
 
         For one kind of slots, this is the derivative of E[C] by a tilt: the probability of k steps
-        is multiplied by exp(tilt·k). For several kinds, it follows from the sum of E[T; C > t] over
-        t.
+        is multiplied by exp(tilt·k). For several kinds, it follows from Σ E[T; C > t] over all t.
         """
         if len(self.setting.kinds) > 1:
             angle, turned = self._phase_transform

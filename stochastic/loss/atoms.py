@@ -134,7 +134,8 @@ class _AtomProblem:
     def fft_window(self) -> tuple[int, int, int]:
         """Return the index of the transform's first value, and the first and last sum (in steps).
 
-        Other values and sums have a probability below :data:`_LEFT_OUT` (for sums: Bernstein).
+        Other values and sums have a probability below :data:`_LEFT_OUT`. For sums, this is
+        Bernstein's bound.
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total

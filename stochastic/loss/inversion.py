@@ -180,7 +180,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # index of the value before these values
+    first = len(weights) - value_count - 1  # the last ``value_count`` values follow
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -217,7 +217,8 @@ class SpectralMethod:
     """A method for P(max = v, sum >= s), by coefficients for each frequency and value v.
 
     Sums are resolved only between ``end - period`` and ``end``. Only the last ``value_count``
-    values can be the maximum with non-negligible probability; ``idle`` counts those without work.
+    values are the maximum with a probability that is not negligible. ``idle`` is the number of
+    these values without work.
     """
 
     items: ItemLattice

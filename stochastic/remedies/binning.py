@@ -24,7 +24,7 @@ from stochastic.work.correlated_lanes import (
 from stochastic.work.pmf import Pmf
 
 _LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability than this are left out.
-#: Upper limit on the pairs (value where a bin may begin, later value), which take seconds.
+#: Upper limit on the pairs (start of a bin, later value) to try; this many take seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
