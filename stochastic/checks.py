@@ -58,7 +58,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Return the losses at which a law is evaluated as floats; LawError if one is invalid."""
+    """Check the losses ``values`` and return them as floats; LawError if one is invalid."""
     try:
         t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):

@@ -175,7 +175,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that parses a cell of a printed file, and returns None for other texts."""
+    """Return a function that parses a cell as a number; it returns None for other texts."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 

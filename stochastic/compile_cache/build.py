@@ -259,7 +259,7 @@ def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options
 
 
 def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
-    """Return, per LLVM argument, the index of its word, and True if it is that word's address."""
+    """Return, per LLVM argument, its word's index and True if the word's address is passed."""
     result, place = [], 0
     for kind in arg_types:
         if isinstance(kind, FlatArray):

@@ -304,7 +304,7 @@ def launch(
     beyond = tol / (4.0 * blocks)
     longest = [longest_item_law(one, lanes * warps, beyond, correlation) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
-    served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
+    served = [min(one, blocks) for one in each]  # a slot beyond the number of blocks stays empty
     setting = make_setting([block for block, _ in longest], served, blocks)
     engine: LaunchInversion | CertainLaunch | None = None
     if setting is not None and setting.is_certain:

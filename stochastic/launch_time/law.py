@@ -99,7 +99,9 @@ class TimeLaw:
         check_probability("q", q)
         if q == 1:
             return self._quantile(1)
-        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than each step), at most 1 - q
+        share = np.minimum(
+            1 - self.cdf_values, 1 - q
+        )  # P(time > t) for each step t, but at most 1 - q
         return self.span * (self.first + float(share.sum()) / (1 - q))
 
 

@@ -183,7 +183,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the tail probability it omits."""
+    """Return the law of the longest of ``items`` items, and the tail probability that it omits."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)

@@ -1,4 +1,4 @@
-"""Compare changes that shorten a launch by the law of the changed launch's time."""
+"""Compare the laws of the time of a launch after changes that may shorten it."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated(Distribution):
-    """A law given by weights of low, low + 1, ..., the first and last of them above 0."""
+    """A law given by weights of low, low + 1, ...; the first and the last weight are above 0."""
 
     low: int
     weights: Floats
