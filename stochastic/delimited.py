@@ -502,7 +502,6 @@ def _sample_records(
     return records if whole or len(records) == _RECORDS else records[:-1]
 
 
-# --- ambiguous files: two tables, or two possible headers
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
     """Raise TableError if the line ``previous``, above the assumed header, may be the header."""
     one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
@@ -552,7 +551,6 @@ def _second_table_error(name: str, head: Record) -> TableError:
     )
 
 
-# --- text and records of a file
 class Record(NamedTuple):
     """The fields of a line, its number, and a flag that is true if a blank line precedes it."""
 

@@ -101,7 +101,6 @@ def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
 def _verify_powers(
     matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
 ) -> None:
-    """Raise LawError if some powers from the GPU differ from powers in double precision."""
     lanes, size = matrices.shape[1:3]
     count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
     result = timing.powers(count).reshape(-1, size, size)

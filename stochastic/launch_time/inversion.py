@@ -167,7 +167,6 @@ class LaunchInversion:
         result[-1] = 1.0
         return TimeLaw(first=window.first, cdf_values=result, span=self.setting.span)
 
-    # --- jointly with the total work
     def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
         """Return E[exp(i Σ_g phases[g]·T_g); C <= t], where T_g is the work on slots of kind g.
 

@@ -376,7 +376,6 @@ def _merge_fractions(
 
 
 def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
-    """True if a table of all possible fractions fits into memory and is faster than sorting."""
     fractions = 0.304 * high**2 * lanes
     if 8 * fractions > _TABLE_BYTES:
         return False

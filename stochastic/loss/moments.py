@@ -185,7 +185,6 @@ def _value_grid(weights: Floats) -> _ValueGrid:
 
 
 def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
-    """Return (b**k - a**k) / (b - a), a sum of positive terms."""
     total = power = np.ones_like(a)
     for _ in range(k - 1):
         power = power * a
@@ -217,12 +216,8 @@ def _quadrature_error(k: int, h: float) -> float:
     return 2.0 * math.exp(log)
 
 
-# --- the longest item: sums of positive terms in O(S), accurate for a million lanes and more
 class OrderStatistics(NamedTuple):
-    """Moments of the largest of some independent items, and of one item.
-
-    ``cov_max_sum`` is the covariance of the largest item with the sum of all items.
-    """
+    """Moments of the largest of some independent items, and of a single item."""
 
     mean_max: float
     var_max: float

@@ -391,7 +391,6 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
 
 
 def _x_minus_log1p(x: float) -> float:
-    """Return x - log(1 + x), x > 0, without cancellation."""
     if x > 0.05:
         return x - math.log1p(x)
     return math.fsum((-x) ** k / k for k in range(2, 14))
@@ -431,7 +430,6 @@ def _count_parameter(
     )
 
 
-# --- smallest and largest values whose probability a double can represent
 def _scalar_deviance(x: float, mean: float) -> float:
     """Return x·log(x/m) + m - x with a precision of a few digits, where m is ``mean``."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
@@ -491,7 +489,6 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
 
 
 def _complement(p: float) -> tuple[float, float]:
-    """Return 1 - p as a double and its rounding error."""
     q = 1 - p
     return q, (1 - q) - p
 

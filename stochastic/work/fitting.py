@@ -150,7 +150,6 @@ def _fit(
 
 
 def _cramer_von_mises(histogram: Histogram, law: Pmf) -> float:
-    """Return n·Σ (Fn(k) - F(k))²·P(W = k)."""
     table = law.cut(_TAIL)
     k = np.arange(table.low, table.high + 1)
     below = np.cumsum(histogram.counts) / histogram.size

@@ -62,7 +62,6 @@ class Pmf:
     missing: float = 0.0
     _table: Tabulated | None = field(default=None, init=False)
 
-    # --- constructors
     @classmethod
     def geometric(cls, p: float) -> Pmf:
         """Number of trials up to and including the first success of probability p."""
@@ -301,7 +300,6 @@ class Pmf:
         draws = self.distribution.sample(np.random.default_rng(seed), size)
         return _scalar_or_array(np.asarray(draws))
 
-    # --- derived laws
     def cut(self, eps: float) -> Pmf:
         """Truncate an infinite law at the smallest S with P(W > S) < eps, and renormalise it.
 
