@@ -199,7 +199,7 @@ def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericC
 
 
 def _ambiguous_example(columns: Columns) -> str:
-    """Return a number like 1.234; "" if none exists or another number shows a decimal point."""
+    """Return a number such as 1.234, whose point may group digits; "" if another rules it out."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
         if "." in text and _PLAIN_NUMBER.fullmatch(text.strip()):

@@ -134,8 +134,8 @@ def frequency_runs(
 ) -> tuple[list[tuple[int, int]], float]:
     """Return the runs (begin, end) of frequencies that may matter, and an error bound.
 
-    The bound is on the contribution of all other frequencies to a sum, over the last
-    ``value_count`` values, of P(max = value, sum >= s).
+    The bound limits the contribution of all other frequencies to the sum of P(max = v, sum >= s)
+    over the last ``value_count`` values v.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2

@@ -38,7 +38,7 @@ class _NeighbourChain(ABC):
 
     @abstractmethod
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the joint law after one more lane, whose work replaces this lane's in axis 0."""
+        """Return the joint law one lane further: axis 0 becomes the work of the next lane."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
@@ -124,7 +124,7 @@ class Sticky(_NeighbourChain):
         return Pmf.from_weights(result, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the joint law after one more lane, whose work replaces this lane's in axis 0."""
+        """Return the joint law one lane further: axis 0 becomes the work of the next lane."""
         law = work.reshape(-1, *(1,) * (state.ndim - 1))
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
@@ -158,7 +158,7 @@ class Markov(_NeighbourChain):
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the joint law after one more lane, whose work replaces this lane's in axis 0."""
+        """Return the joint law one lane further: axis 0 becomes the work of the next lane."""
         size = len(state)
         return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
