@@ -84,7 +84,7 @@ def _group(  # type: ignore[no-untyped-def]
 def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
-    """Return losses of ``count`` groups from group ``first`` on; ``idle`` for groups without work."""
+    """Return losses of ``count`` groups from group ``first`` on; without work they are ``idle``."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     result = np.empty(count)
     for i in range(count):
