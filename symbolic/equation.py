@@ -21,13 +21,13 @@ class Family:
     """Regimes that exclude one another: the regime with the smallest (or largest) term holds.
 
     ``terms`` maps the name of each regime to a quantity, its term. ``of`` is the quantity that
-    equals the smallest term, or with ``largest`` the largest term (a throughput is usually the
-    smallest of several limits, a time the largest). At a *border* of two regimes, their terms are
-    equal.
+    equals the smallest term, or the largest term if ``largest`` is set. (A throughput is usually
+    the smallest of several limits, a time the largest.) At a *border* of two regimes, their terms
+    are equal.
 
     A model file declares its families as ``FAMILIES``. A main output also has a family if its
-    equation is the ``minimum`` or ``maximum`` of quantities, at least one of which the model
-    yields.
+    equation is a ``minimum`` or ``maximum`` of quantities, and the model yields at least one of
+    them.
     """
 
     of: str
@@ -42,7 +42,7 @@ class Guide:
     A model file declares one guide, or a tuple of guides, as ``ADVICE``. If it declares none, each
     family becomes a guide: the terms of the family are the bounds, and every input on which they
     depend may help. The goal is to increase ``of``, or to decrease it if the family is ``largest``.
-    A model that yields ``time`` without a guide to it gets one.
+    A model that yields ``time`` and has no guide to the time gets one.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Guide:
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
-        """Return the moves of a state, each as a tuple of quantities that are changed together.
+        """Return the moves of a state: each is a tuple of quantities that are changed together.
 
         >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
         >>> guide.moves("memory")
@@ -112,7 +112,7 @@ class Guide:
         return tuple(move for move in moves if move != ("",))
 
 
-#: Former names of the fields of :class:`Validity`, which users' model files may still have.
+#: Former names of the fields of :class:`Validity`; users' model files may still use them.
 _FORMER_FIELDS = {"says": "statement", "of": "quantity", "least": "minimum", "most": "maximum"}
 
 
@@ -154,7 +154,7 @@ class Equation:
     """One published formula. Calling it calls the function from which it was made.
 
     The fields are the parameters of :func:`equation`. If the function was built from a formula at
-    run time, ``formula`` is a text that identifies that formula.
+    run time, ``formula`` is a text that identifies it.
     """
 
     name: str
@@ -179,7 +179,7 @@ class Equation:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value of the function; inputs are given by position or by their names."""
         rest = self.inputs[len(args) :]
-        if kwargs and kwargs.keys() == set(rest):  # a copy's inputs differ from the parameters
+        if kwargs and kwargs.keys() == set(rest):  # the inputs of a copy differ from the parameters
             return self.function(*args, *(kwargs[name] for name in rest))
         return self.function(*args, **kwargs)
 
