@@ -1,11 +1,11 @@
 """The memory supply curve, bandwidth against threads, with an adjustable sharpness of its corner.
 
 The supply f(k) of Transit is either sharp (a minimum) or smooth (half of the peak at δ); measured
-curves lie between. This model joins the two limits by a norm whose order is ``supply_sharpness``: 1
-gives Transit's smooth curve, infinity its sharp curve. If latency rises with load already at few
-threads, bandwidth grows more slowly than the number of threads (``supply_rise`` below 1). Stores do
-not wait for an answer, so δ depends on a kernel's stores: fit each mix of loads and stores by
-itself.
+curves lie between the two. This model joins the two limits by a norm of the order
+``supply_sharpness``: 1 gives Transit's smooth curve, infinity its sharp curve. If latency rises
+with load already at few threads, bandwidth grows more slowly than the number of threads
+(``supply_rise`` below 1). Stores do not wait for an answer, so δ depends on a kernel's stores: fit
+each mix of loads and stores separately.
 """
 
 from __future__ import annotations
