@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 #: At most this many whole numbers nearest to the start are all tried. Numbers farther away are
 #: tried in steps of a constant ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is varied from its value / 2**OCTAVES to its value × 2**OCTAVES.
+#: A quantity is searched from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
 #: Goals that also get a copy of the guide to the time.

@@ -50,38 +50,38 @@ class Guide:
         The quantity with flags that names the bound or case. If it is equal to ``limits``, the
         labels of the terms name the state.
     goal : str
-        The quantity to improve; ``maximize`` says whether it should rise.
+        The quantity to improve: upwards if ``maximize`` is set, otherwise downwards.
     limits : str
-        The quantity that equals the smallest (or largest) of several terms; a border is where
-        another term becomes the smallest (or largest). Equal to ``goal`` if there are no terms.
+        The quantity that equals the smallest (or largest) of several terms. At a border, another
+        term becomes the smallest (or largest). Without terms, ``limits`` is ``goal``.
     helps : str or mapping of str to str
-        The moves, separated by commas; a mapping gives them for the label of each state. A move is
-        one quantity, or several joined by ``+`` that are multiplied by the same factor.
+        The moves, separated by commas, or a mapping from the label of each state to its moves. A
+        move is a quantity, or several quantities joined by ``+`` that get the same factor.
     tied : mapping of str to tuple of str
-        For the label of a state, the labels (in the model's families) of the terms that bind in
-        it; by default the term with the same label as the state.
+        Maps the label of a state to the labels (in the model's families) of the terms that bind in
+        this state. Default: the term with the label of the state.
     follow : bool
         Whether moves that reach a border are listed even if they do not help.
     same_work : bool
         Whether a move must keep the number of elements (one per thread): ``blocks`` times
         ``threads_per_block``, up to a partial block. Counts of instructions are per thread.
     conditions : tuple of str
-        Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``; those of
-        quantities that are not known, and those that are broken already, do not count.
+        Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``. A condition
+        with an unknown quantity, or one that is broken already, is ignored.
     show : tuple of str
         Quantities shown with the state.
     along : tuple of str
         Quantities whose factor of change is shown for each move.
     fixed : frozenset of str
-        Quantities that are never advised, even if a quantity that helps depends on them.
+        Quantities that no move may change, even if a quantity that helps depends on them.
     notes : mapping of str to str
-        Notes to show if a switch has a label, by ``"name=label"``.
+        Maps ``"switch=label"`` to a note that is shown if the switch has this label.
     suggests : mapping of str to str
-        Maps a quantity that computes the best value of an input to that input. A suggestion is
-        shown if the model, or a model joined with it, yields the quantity.
+        Maps a quantity to the input whose best value it computes. A suggestion is shown if the
+        model, or a model joined with it, yields the quantity.
     remedies : mapping of str to str
-        Maps a quantity that computes the goal after some other change to the number or label that
-        describes the change.
+        Maps a quantity, which computes the goal after some other change, to a number or label
+        that describes this change.
     """
 
     state: str
@@ -171,7 +171,7 @@ class Equation:
     formula: str = ""
 
     def copy_as(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """Return a copy that computes ``name`` from ``inputs``, with other fields changed."""
+        """Return a copy that computes ``name`` from ``inputs``; ``changes`` are other fields."""
         if "when" in changes:
             changes["when"] = _label_texts(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)

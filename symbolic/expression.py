@@ -232,7 +232,6 @@ class _Parser:
             self.formula.fail("a unit has one exponent: use parentheses", self._current.position)
 
     def _unit_term(self, number: int | Fraction, start: int, position: int) -> Term:
-        """Return the term of a number and the unit after it; the term begins at token ``start``."""
         self.unit_end = self.index
         place = self.tokens[start].position
         try:

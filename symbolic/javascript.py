@@ -120,7 +120,6 @@ class _FunctionBody:
         self._other_names: dict[str, str] = {}
 
     def name(self, name: str) -> str:
-        """Return the name of the JavaScript constant of a quantity."""
         if name.isidentifier():
             return f"${name}"
         return self._other_names.setdefault(name, f"other{len(self._other_names)}")
@@ -133,7 +132,6 @@ class _FunctionBody:
         return constant
 
     def define(self, name: str, text: str) -> None:
-        """Add the statement that defines a quantity."""
         self.lines.append(f"const {self.name(name)} = {text};")
 
     def expression_text(self, root: Node) -> str:
@@ -162,7 +160,7 @@ class _FunctionBody:
 def _variants(
     graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
-    """Return the distinct definitions of each quantity and condition, and an index for each graph.
+    """Return, for each quantity and condition, its distinct definitions and an index per graph.
 
     It is the index of the definition that the graph uses, or 0 if the graph lacks the quantity.
     """

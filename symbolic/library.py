@@ -31,7 +31,7 @@ from symbolic.quantity import Domain, Quantity
 
 SHIPPED_FOLDER = Path(__file__).parent / "models"
 
-#: The model files that this process has run, by the SHA-256 of their bytes.
+#: Maps the SHA-256 of a model file's bytes to the file, for all files that this process has run.
 _LOADED_FILES: dict[str, Path] = {}
 
 
@@ -98,7 +98,6 @@ def _shipped_files() -> tuple[Path, ...]:
 
 
 def _model_path(name: str, base: Path | None) -> Path:
-    """Return the file of a model, given its name or a path that ends in ``.py``."""
     if name.endswith(".py"):
         path = Path(os.path.realpath(base / name if base else name))
         if not path.is_file():
@@ -268,7 +267,6 @@ def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ..
 
 
 def _describe_quantity(row: Quantity) -> str:
-    """Return a short description of a quantity for errors about conflicting declarations."""
     labels = f", one of {', '.join(row.labels)}" if row.labels else ""
     unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
     return f"{row.meaning or row.name}{unit}{labels}"

@@ -169,7 +169,7 @@ def _subtree(root: Node) -> tuple[Node, ...]:
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:
-    """Return the conditions in order; each conjunction is split into its parts."""
+    """Return the conditions in order, but the parts of each conjunction in its place."""
     result: list[Node] = []
     stack = list(reversed(list(conditions)))
     while stack:

@@ -277,7 +277,6 @@ def _too_many_branches(name: str) -> DseError:
 
 
 def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
-    """Return the possible results of a primitive, each with its condition."""
     if op in ("minimum", "maximum"):
         a, b = values
         low = sympy.Le(a, b), sympy.Le(b, a)
@@ -320,7 +319,6 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
 
 
 def _settle_comparisons(condition: Any) -> Any:
-    """Replace each comparison that the signs of the symbols decide by true or false."""
     settled = {}
     for relation in condition.atoms(sympy.core.relational.Relational):
         if not relation.has(sympy.Piecewise, *_INFINITE):

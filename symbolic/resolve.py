@@ -36,7 +36,6 @@ class _Resolver:
             self.variants.setdefault(eq.name, []).append(eq)
 
     def fork(self) -> _Resolver:
-        """Return a copy, to which definitions can be added without a change of this resolver."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
         return other
@@ -87,7 +86,7 @@ class _Resolver:
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """Return the definition by an equation or a default, as if the user gave no value."""
+        """Return the definition that the model has: by an equation or a default."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"
@@ -127,7 +126,7 @@ class _Resolver:
         return Definition(name=name, kind="formula", node=formula, needs=references(formula))
 
     def define(self, root: str) -> None:
-        """Add the definitions of all quantities that a quantity needs, and then its definition."""
+        """Add the definition of a quantity after those of all quantities that it needs."""
         path: list[str] = []
         stack: list[tuple[str, Definition | None]] = [(root, None)]
         while stack:
@@ -158,7 +157,6 @@ class _Resolver:
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
     def raise_missing(self) -> None:
-        """Raise one error that names all missing quantities and the equations that need them."""
         if not self.missing:
             return
         lines = []
@@ -224,12 +222,12 @@ def resolve(
     """Join equations, given values and defaults into one definition for each quantity needed.
 
     ``values`` maps a quantity to None if it is a leaf of the grid, or to a formula of other
-    quantities. The quantity's own name in its formula means the model's definition. Switches
-    without a label in ``switches`` have defaults. In the graph's ``switches``, ``auto`` is replaced
-    by its meaning (see :class:`symbolic.quantity.Quantity`). But if the meaning differs along an
-    axis, ``auto`` stays, and equations choose between two variants. All quantities of the user's
-    constraints ``where`` are required; a rule of the model applies only if all its quantities are
-    known.
+    quantities. In the formula of a quantity, the quantity's own name means the model's definition.
+    Switches without a label in ``switches`` have defaults. In the graph's ``switches``, ``auto`` is
+    replaced by its meaning (see :class:`symbolic.quantity.Quantity`). But if the meaning differs
+    along an axis, ``auto`` stays, and equations choose between two variants. All quantities of the
+    user's constraints ``where`` are required; a rule of the model applies only if all its
+    quantities are known.
 
     Raise a :class:`GraphError` if an input is missing, has two definitions or is part of a cycle.
     """

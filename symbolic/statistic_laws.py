@@ -159,8 +159,6 @@ _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 def _statistic_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return a function that computes a statistic from a law and the other values of ``needs``."""
-
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(
             statistic, _formula_values(law, others, formula, needs), np.asarray(law.cdf_values)

@@ -227,7 +227,7 @@ def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> floa
 
 #: Sums of at least _LONG terms are computed as _PARTS partial sums.
 _LONG, _PARTS = 32, 8
-#: A sum of weights reaches a level if it is below the level by at most this tolerance.
+#: A sum of weights counts as having reached a level if at most this tolerance is missing.
 _WEIGHT_TOLERANCE = 1e-12
 
 
@@ -348,7 +348,7 @@ def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
 
 
 def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
-    """Return the smallest value at which the cumulative weight reaches a level."""
+    """Return the smallest value up to which the weights sum to a level."""
     reached = []
     for value in values:
         below = [

@@ -238,7 +238,6 @@ def _label_clause(label: str | Quantity) -> str:
 
 
 def _label_numbers(row: Quantity) -> dict[str, list[int]]:
-    """Return the labels of a quantity, each with the numbers for which the label stands."""
     result: dict[str, list[int]] = {}
     for number, label in row.flags or enumerate(row.axis_labels):
         result.setdefault(label, []).append(number)
@@ -404,7 +403,6 @@ def fold_literals(
 
 
 def _exact_power(base: Any, exponent: Any) -> Any:
-    """Return a power; it is exact if the base is a literal and the exponent is whole."""
     if isinstance(exponent, Fraction):
         exponent = float(exponent)
         exponent = int(exponent) if exponent.is_integer() else exponent

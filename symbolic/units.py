@@ -161,7 +161,6 @@ _COMMON = (
 
 @lru_cache(maxsize=256)
 def _parse_name(name: str) -> tuple[Fraction, Dimension]:
-    """Return the dimension of a known unit name, and the exact factor to the SI unit."""
     if name in _BASE_OF:
         return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
     factor, total = Fraction(1), Dimension()  # counts, such as "cycles"

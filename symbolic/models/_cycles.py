@@ -19,13 +19,13 @@ GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
 
 @equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
-    """Number of narrow (or wide) instructions, including vectorisable ones. [instructions]"""
+    """Number of narrow (or wide) instructions, with vectorisable instructions. [instructions]"""
     return fp_insts + fp_vec_insts
 
 
 @equation(name="narrow_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FP", when=CPU)
 def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
-    """Scalar (or SIMD) floating-point instructions; a fused one counts as two. [instructions]"""
+    """Number of scalar (or SIMD) instructions; a fused instruction counts as two. [instructions]"""
     return fp_insts + 2 * fp_fused_insts
 
 

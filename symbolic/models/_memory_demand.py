@@ -100,13 +100,13 @@ def mwp_proc(mem_latency, departure_delay):
 
 @equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
 def sharing_requests_warps():
-    """Number of requests of a warp that share the bandwidth: as printed, 1. [requests]"""
+    """Number of a warp's requests that share the bandwidth: 1, as printed. [requests]"""
     return 1
 
 
 @equation(name="sharing_requests", source="Hong 2012, §5.4.4", when={"saturation": "requests"})
 def sharing_requests_all(mem_strength):
-    """Number of requests of a warp that share the bandwidth: all that are in flight. [requests]
+    """Number of a warp's requests that share the bandwidth: all in flight. [requests]
 
     Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. By Eq. 71, a
     warp's second request would use bandwidth but take no time. In Fig. 119 it takes time.

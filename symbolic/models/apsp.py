@@ -64,7 +64,7 @@ def transactions(vertices, squarings, tile_dim, chunk):
 
 @equation(source="Ma 2014, §III, between Eqs. 11 and 12", symbol="B_r")
 def blocks(vertices, tile_dim):
-    """Number of thread blocks: one per sub-block, including partial ones at the border. [blocks]
+    """Number of thread blocks: one per sub-block, also for partial sub-blocks. [blocks]
 
     >>> blocks(8192, 32)
     65536.0

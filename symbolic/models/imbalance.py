@@ -205,7 +205,7 @@ CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 
 @equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
-    """Suggested number of bins of items with similar work; one more bin gains less than 1 %."""
+    """Suggested number of bins; with one more bin, the gain is less than 1 %."""
     return distribution.binning(lanes, most_bins)[0]
 
 

@@ -7,12 +7,9 @@ hierarchical roofline). Latency gives another bound: a single warp takes the cyc
 instructions, plus the latencies of its requests (each a mean over the levels that serve it); a
 multiprocessor executes its warps in waves. If both bounds are close, neither hides the other
 completely, so they are joined as the root of the sum of squares. The sum of both bounds predicts
-left-out kernels worse.
-
-Norms of order two in place of the slowest unit were also tried. The best such norm joins a
-multiprocessor and the memory beyond it. With it, errors of 371 launches on an H100 fall from 12 to
-11 %. But errors of two tuning spaces rise from 7 to 8 %, and the 90th percentile of the slowdown of
-their choices rises from 1.11 to 1.18.
+left-out kernels worse. A norm of order two in place of the slowest unit lowers the error of 371
+launches on an H100 from 12 to 11 %, but the choices in two tuning spaces get worse: the 90th
+percentile of the slowdown is 1.18 instead of 1.11.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.

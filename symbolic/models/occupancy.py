@@ -156,7 +156,7 @@ def blocks_by_registers_cuda(
     when=PRINTED,
 )
 def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
-    """Blocks that the thread limit allows. [blocks]"""
+    """Number of blocks that the thread limit allows. [blocks]"""
     return floor(max_threads_per_sm / threads_per_block)
 
 
@@ -164,7 +164,7 @@ def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
 def blocks_by_threads_cuda(
     max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
 ):
-    """Blocks that the thread limit and the warp limit allow. [blocks]"""
+    """Number of blocks that the thread limit and the warp limit allow. [blocks]"""
     return minimum(
         floor(max_threads_per_sm / threads_per_block), floor(max_warps_per_sm / warps_per_block)
     )
@@ -174,7 +174,7 @@ def blocks_by_threads_cuda(
 def active_blocks_per_sm(
     blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    """Blocks that one multiprocessor holds at once. [blocks]"""
+    """Number of blocks that one multiprocessor holds at once. [blocks]"""
     return minimum(blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
 
 

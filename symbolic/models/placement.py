@@ -83,7 +83,6 @@ def _parse_lit_sms(text):
 
 
 def _lit_tpcs(text, tpc_map):
-    """Return the TPCs with at least one active SM, in ascending order."""
     tpc_of = _parse_numbers("tpc_map", tpc_map)
     for sm in _parse_lit_sms(text):
         if sm >= len(tpc_of):
@@ -141,7 +140,6 @@ def _join_sms(sms):
 
 
 def _fill_tpcs(count, tpc_map, tpcs):
-    """Return the first ``count`` SMs as text, taken from one TPC after another."""
     of = _sms_by_tpc(tpc_map)
     return _join_sms([sm for tpc in tpcs for sm in of[tpc]][: _check_count(count, tpc_map)])
 
@@ -204,7 +202,7 @@ def lit_sms_scatter(sms_to_light, tpc_map):
     >>> lit_sms_scatter(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # the worst of Table 12
     '0-1-2-3'
     """
-    # the first SM of each TPC, then the second SM of each TPC, ...
+    # first SM of each TPC, then second SM of each TPC, ...
     turns = [(turn, sm) for sms in _sms_by_tpc(tpc_map).values() for turn, sm in enumerate(sms)]
     return _join_sms([sm for _, sm in sorted(turns)[: _check_count(sms_to_light, tpc_map)]])
 
@@ -341,7 +339,7 @@ def placement_fit(active_sms, fitted_sms):
 
 @equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
 def suggested_placement(active_sms, tpc_map):
-    """A set with the same number of active SMs on the fewest TPCs."""
+    """A set of the same number of active SMs on the fewest TPCs."""
     return lit_sms_compact(active_sms, tpc_map)
 
 

@@ -44,7 +44,7 @@ def vector_flops(blocks, threads_per_block, narrow_fp_insts, fp_fused_insts):
 
 @equation(source="by definition, with as many fused ones in double precision as in all")
 def vector_fp64_flops(vector_flops, fp64_insts, narrow_fp_insts, fp_fused_insts):
-    """Double-precision part of ``vector_flops``. [operations]"""
+    """Number of the ``vector_flops`` in double precision. [operations]"""
     return vector_flops * divide(fp64_insts, narrow_fp_insts + fp_fused_insts, at_zero=0.0)
 
 

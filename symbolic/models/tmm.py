@@ -112,7 +112,7 @@ def bound(time_steps, work_steps, span):
 
 @equation(source="Ma 2014, Eq. 1 where its first and third term are equal")
 def hiding_threads_per_core(transactions, mem_latency, work):
-    """Smallest number of threads per core, M L/T_1, that hides the latency. [threads]"""
+    """Smallest number of threads per core that hides the latency, M L/T_1. [threads]"""
     return divide(transactions * mem_latency, work, at_zero=math.inf)
 
 

@@ -251,7 +251,6 @@ def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
 def _operator(
     function: Callable[[Any, Any], Any], sign: str, interval: Any, trend: Any, units: str = "like"
 ) -> Primitive:
-    """Return the primitive of a Python operator that has the same sign in all backends."""
     text = f"{{0}} {sign} {{1}}"
     return Primitive(
         arity=2,

@@ -177,7 +177,6 @@ def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
 def _comparison(
     function: Function, closed: str, sign: str, interval: Function, *names: str, **cells: Any
 ) -> Primitive:
-    """Return the primitive of a comparison named ``closed`` in SymPy, and ``names`` in formulas."""
     text = f"{{0}} {sign} {{1}}"
     cells = {"scalar": function, "array": function, "trend": _comparison_trend} | cells
     return Primitive(

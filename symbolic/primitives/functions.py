@@ -79,7 +79,6 @@ def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
-    """Return the enclosure of a function that is NaN for negative arguments."""
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua
@@ -178,14 +177,11 @@ def _increasing_function(
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
-    """Return the primitive of a library function, whose argument must have no unit."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
     return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 
 
 def _logarithm(name: str, base: int | None, box: Function) -> Primitive:
-    """Return the primitive of a logarithm: -inf at zero, NaN below."""
-
     def sympy_log(s: Any, a: Any) -> Any:
         if a.is_zero:
             return -s.oo

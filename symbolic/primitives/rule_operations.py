@@ -41,7 +41,7 @@ def _split_float(a: Any) -> tuple[Any, Any]:
 
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
-    """Return a * b - value exactly; NaN if the magnitudes are outside the safe range."""
+    """Return the exact a * b - value; NaN if a magnitude is outside the range for exact errors."""
     (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
@@ -218,5 +218,5 @@ def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
 
 
 def outward_operations() -> dict[str, Any]:
-    """Return the operations that round outward; a key is the name of an operation in rules."""
+    """Return the operations that round outward, by the names that rules use."""
     return {**_OUTWARD, "widen": _widen_always, "ROUNDS_TO_NEAREST": False}

@@ -96,7 +96,6 @@ def _rate(name: str, what: str, least: float, most: float) -> Quantity:
 
 
 def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
-    """Return the row of the tensor units' rate for a number type; the rate may be 0."""
     meaning = f"{kind} operations per second of tensor units at the boost clock; 0: none"
     return resource(name, "1/s", NONNEG, meaning, (5e13, 2e15), default)
 
