@@ -280,7 +280,7 @@ def gemm_efficiency(gemm_flops, gemm_peak):
     return divide(gemm_flops, gemm_peak, at_zero=0.0)
 
 
-# --- Power, if products run for longer than the power controller needs to react
+# --- power, where products run for longer than the power controller needs
 
 
 @equation(source="Choi 2013, energy roofline; fitted to the power of a B200")

@@ -259,7 +259,7 @@ GEMM = (
         for label in _GEMM_SHARES
         for end, default in _GEMM_ERRORS.items()
     ),
-    # Numbers of the power. The defaults are fitted to a B200.
+    # --- power, fitted to a B200
     spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
     spec(
         "gemm_idle_power_share",
@@ -289,6 +289,7 @@ GEMM = (
     row("gemm_idle_power", "W", RESULT, "power between operations"),
     row("power_demand", "W", RESULT, "power if nothing limited it"),
     row("sustained_time", "s", RESULT, "run time where the power limit holds"),
+    # --- results
     row("gemm_error_low", "", POS, "lower end of time over its prediction"),
     row("gemm_error_high", "", POS, "upper end of time over its prediction"),
     row("gemm_peak", "1/s", NONNEG, "printed rate of tensor cores for the number type"),
