@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return the half width of the interval of a mean divided by the standard deviation."""
+    """Return the factor from a standard deviation to the half width of the mean's interval."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
@@ -84,9 +84,9 @@ def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Float
 def quantile_ranks(draws: int, level: float, tail_probability: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the two draws between which the quantile of a level lies.
 
-    The quantile lies below the first draw with at most the probability ``tail_probability``, and
-    above the second draw likewise. If no draw is low enough, the first rank is 0. If no draw is
-    high enough, the second rank is ``draws + 1``.
+    The quantile lies below the first draw with a probability of at most ``tail_probability``, and
+    above the second draw with at most the same probability. If no draw is low enough, the first
+    rank is 0. If no draw is high enough, the second rank is ``draws + 1``.
     """
     from scipy.special import bdtr, bdtrik
 

@@ -91,7 +91,7 @@ class CaseLines:
     def restrict(self, low: Floats, high: Floats) -> CaseLines:
         """Return a copy for values from ``low`` to ``high``, with a simpler tree for the case.
 
-        Conditions that always hold there, or never hold there, are removed from the tree.
+        Conditions that always hold or never hold in this range are removed from the tree.
         """
         if low.size > _BATCH:
             return self
@@ -167,8 +167,8 @@ class Crossings(NamedTuple):
 
     A border lies between the neighbouring numbers ``low`` and ``high``; ``before`` and ``after``
     are the cases at these numbers. ``undecided_gaps`` counts the gaps between two given values in
-    which enclosures could not exclude further borders. In such a gap a case can be missed that
-    begins and ends between two evaluated points.
+    which enclosures could not exclude further borders. In such a gap, a case that begins and ends
+    between two evaluated points can be missed.
     """
 
     line: Indices
@@ -186,8 +186,8 @@ def find_crossings(
 
     ``root`` is the case, or a condition, which counts as a case with the values 1 and 0. ``others``
     are the values of the other quantities: numbers, or arrays with one number per line. ``edges``
-    (shape: lines, points) are ascending values of the quantity from the first to the last on each
-    line. ``whole`` says that the quantity takes whole numbers.
+    (shape: lines, points) has ascending values of the quantity for each line; the search covers the
+    range from the first to the last. ``whole`` says that the quantity takes whole numbers.
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
@@ -253,7 +253,7 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
 
 
 def border_positions(borders: Crossings) -> Floats:
-    """Return a number for each border: a short decimal in its bracket, or else the lower end."""
+    """Return a number for each border: a short decimal in its bracket if any, or the lower end."""
     low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):

@@ -50,7 +50,7 @@ class Guide:
         The quantity with flags that names the bound or case. If it is equal to ``limits``, the
         labels of the terms name the state.
     goal : str
-        The quantity to improve: upwards if ``maximize`` is set, otherwise downwards.
+        The quantity to improve: it should rise if ``maximize`` is set, otherwise fall.
     limits : str
         The quantity that equals the smallest (or largest) of several terms. At a border, another
         term becomes the smallest (or largest). Without terms, ``limits`` is ``goal``.
@@ -171,7 +171,7 @@ class Equation:
     formula: str = ""
 
     def copy_as(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """Return a copy that computes ``name`` from ``inputs``; ``changes`` are other fields."""
+        """Return a copy that computes ``name`` from ``inputs``; ``changes`` sets further fields."""
         if "when" in changes:
             changes["when"] = _label_texts(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)

@@ -499,7 +499,7 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
-    """Return the name of the output that a text names, which is a quantity or one statistic.
+    """Return the name of an output from its text, which is a quantity or a single statistic.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_output("mean( time )", TABLE), parse_output("time", TABLE)

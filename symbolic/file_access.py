@@ -3,9 +3,9 @@
 The user may name any file: as an argument, as an option, in Python. But a study file or a Dataset
 may come from somebody else. A file that a study file names (machine, workload, fit, table of draws,
 law) is opened only if it lies below the folder of the study file. A file that a Dataset names is
-not opened. There is one exception: both may name files in the folders of ``DSE_PATH``, which the
-user lists. Links are resolved before the check. Only regular files are opened, and outside of
-``DSE_PATH`` only files of up to :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
+not opened. Exception: both may name files in the folders that the user lists in ``DSE_PATH``. Links
+are resolved before the check. Only regular files are opened, and outside of ``DSE_PATH`` only files
+of up to :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
 
 :func:`allowed_path` is called before any such file is opened.
 """

@@ -75,7 +75,7 @@ class Decision(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """An enclosure of a value, and the axes (as bits) along which the value never falls or rises.
+    """An enclosure of a value, and the axes (as bits) along which it never falls or never rises.
 
     The value does not fall along the axes ``up``, and does not rise along the axes ``down``. A
     condition rises from false to true.

@@ -162,7 +162,7 @@ def _variants(
 ) -> dict[str, tuple[list[Node], list[int]]]:
     """Return, for each quantity and condition, its distinct definitions and an index per graph.
 
-    It is the index of the definition that the graph uses, or 0 if the graph lacks the quantity.
+    The index is that of the definition that the graph uses; it is 0 if the graph has no definition.
     """
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):

@@ -169,7 +169,7 @@ def _subtree(root: Node) -> tuple[Node, ...]:
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:
-    """Return the conditions in order, but the parts of each conjunction in its place."""
+    """Return the conditions in order, with each conjunction replaced by its parts."""
     result: list[Node] = []
     stack = list(reversed(list(conditions)))
     while stack:

@@ -1,4 +1,4 @@
-"""Limits on predicted times: no launch is faster than its work at the machine's peak rates.
+"""Limits on predicted times: a launch takes at least as long as its work at peak rates.
 
 A limit is a condition on quantities of any model. It does not apply if one of its quantities is
 unknown, or has only a default that copies another quantity.

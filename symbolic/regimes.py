@@ -158,7 +158,7 @@ def _case_regimes(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
 
 
 def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
-    """Return the condition under which the tree of a case has a value."""
+    """Return the condition that a case, given as a tree, equals ``value``."""
     if node.op == "where":
         condition = to_sympy(node.args[0], quantities)
         first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])

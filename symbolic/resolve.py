@@ -47,7 +47,7 @@ class _Resolver:
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation for a quantity that chooses between a switch's last two labels.
+        """Return an equation of a quantity, with a choice between the last two labels of a switch.
 
         The last label applies where ``condition`` holds, and the label before the last elsewhere.
         """
@@ -86,7 +86,7 @@ class _Resolver:
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """Return the definition that the model has: by an equation or a default."""
+        """Return the model's definition of a quantity: by an equation or by a default."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"

@@ -127,7 +127,7 @@ def undirected_statistics(root: Node) -> list[StatisticName]:
 
 
 def check_direction(name: StatisticName) -> None:
-    """Raise an error if a statistic needs a direction: if its formula should be small or large."""
+    """Raise an error if a statistic depends on whether its formula should be small or large."""
     for other in undirected_statistics(reference(name)):
         kind = other.statistic.kind
         row = STATISTICS[kind]
@@ -153,7 +153,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """Return a formula in whose statistics ``design`` excludes the axes of an outer statistic."""
+    """Return a formula in whose statistics the axis name ``design`` excludes ``axes``."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))
@@ -348,7 +348,7 @@ def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
 
 
 def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
-    """Return the smallest value up to which the weights sum to a level."""
+    """Return the smallest value at which the cumulative weight reaches ``level``."""
     reached = []
     for value in values:
         below = [

@@ -190,8 +190,9 @@ class Term:
 
     ``value`` is a number if the part is a literal, and otherwise a node. ``dimension`` is None for
     a number without a unit, which fits any dimension. If the part is a label, or a quantity that
-    takes labels, this is ``label``, and ``value`` has no meaning. If the part is a case or bound,
-    ``flag_quantity`` is its quantity; such a part can be compared with numbers and with labels.
+    takes labels, ``label`` is this label or quantity, and ``value`` has no meaning. If the part is
+    a case or bound, ``flag_quantity`` is its quantity; such a part can be compared with numbers and
+    with labels.
     """
 
     value: Node | int | Fraction

@@ -19,7 +19,7 @@ GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
 
 @equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
-    """Number of narrow (or wide) instructions, with vectorisable instructions. [instructions]"""
+    """Number of narrow (or wide) instructions, vectorisable or not. [instructions]"""
     return fp_insts + fp_vec_insts
 
 
@@ -117,8 +117,8 @@ def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
     """Slowdown because instructions wait for the result of an earlier one. [ratio]
 
     Correction: the printed equation omits the number of warps, so other warps hide no latency. By
-    it a latency of 20 cycles slows down every GPU by the factor 20 / ``dependency_distance``. On a
-    CPU, which has one warp per core, both equations agree.
+    that equation, a latency of 20 cycles slows down every GPU by the factor 20 /
+    ``dependency_distance``. On a CPU, which has one warp per core, both equations agree.
     """
     return maximum(divide(inst_latency, dependency_distance * warps_per_sm, at_zero=1.0), 1)
 

@@ -1,4 +1,4 @@
-"""Equations for a quantity that has another value for each label of a switch."""
+"""Equations for a quantity that has a different value for each label of a switch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _number(value: float) -> Callable[[], float]:
 def by_label(
     name: str, source: str, switch: str, values: Mapping[str, str | float], **when: str
 ) -> tuple[Equation, ...]:
-    """Return one equation for each label of a switch, which gives a quantity its value.
+    """Return an equation of a quantity for each label of a switch.
 
-    A value is the name of another quantity, or a number.
+    ``values`` maps each label to the name of another quantity, or to a number.
     """
     result = []
     for label, value in values.items():

@@ -43,8 +43,8 @@ def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
 def access_rate(insts, issue_rate):
     """Access rate of a unit. [ratio]
 
-    All instructions access the unit for fetch, decode and schedule. Its rate is 1 if the workload
-    reaches the peak of the machine (§3.5.1).
+    All instructions access the unit for fetch, decode and schedule. The rate of this unit is 1 if
+    the workload reaches the peak of the machine (§3.5.1).
     """
     return insts * issue_rate
 

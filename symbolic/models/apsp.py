@@ -5,8 +5,9 @@ block. Work and transactions follow from the number of vertices n, the edge leng
 sub-block and the number C of accesses in one transaction. The other equations are those of the TMM
 model. Computation is the bound if 𝒯 S_D C > L (after Eq. 12).
 
-Eqs. 12-14 replace S_D by n/√B_r; ``relative_time_by_blocks`` has this form. Correction: Eq. 12
-prints n³ in its memory term (``printed``), but the substitution gives the n² of Eq. 14.
+Eqs. 12-14 replace S_D by n/√B_r, with B_r thread blocks; ``relative_time_by_blocks`` has this form.
+Correction: Eq. 12 prints n³ in its memory term (``printed``), but the substitution gives the n² of
+Eq. 14.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ multiprocessors, and the time in which DRAM sends the part of the KV cache that 
 the L2 cache. The whole context determines the splits and the kernel, also if a window hides most of
 it.
 
-Ten numbers belong to a GPU, and two to the library on it: ``decode_waves``, and from how many
-blocks on it takes the kernel for groups (``decode_group_fill``). The defaults are fitted to an H100
-and a B200 together.
+Ten numbers belong to a GPU. Two belong to the library on this GPU: ``decode_waves``, and
+``decode_group_fill``, the number of blocks from which on the library takes the kernel for groups.
+The defaults are fitted to an H100 and a B200 together.
 
 Not monotone: the library's constants belong to one GPU. So the time may grow if ``n_sms``,
 ``l2_size``, ``decode_group_fill`` or ``decode_waves`` is raised.

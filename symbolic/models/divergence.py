@@ -54,7 +54,7 @@ def _parse_paths(paths):
 
 
 def _untaken_probability(chance, lanes):
-    """Return the probability that no lane takes an event of probability ``chance``."""
+    """Return the probability that an event of probability ``chance`` occurs in no lane."""
     if chance >= 1:
         return Fraction(0)
     if lanes <= EXACT_LANES:
@@ -116,5 +116,5 @@ def convergent_cycles(paths):
 
 @equation(source="Hong 2012, §2.6.5")
 def divergence_loss(divergent_cycles, convergent_cycles):
-    """Slowdown from lockstep: expected cycles of a warp / those without lockstep. [ratio]"""
+    """Slowdown from lockstep: expected cycles of a warp / expected cycles of a lane. [ratio]"""
     return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

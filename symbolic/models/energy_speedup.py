@@ -5,7 +5,7 @@ In the baseline, the CPU does all work at its nominal clock. ``benchmark_series`
 are the combinations of a slow or fast CPU, a slow or fast GPU, a CPU of low or high power, and a
 GPU of low or high power. The power of the GPU changes with every series, the speed of the CPU only
 after 8 series. ``node_configuration`` 1-4 are Figs. 152-155. The thesis prints no numbers for slow,
-fast, low and high: a machine file contains assumed ones.
+fast, low and high: a machine file contains assumed numbers.
 
 Corrections: Table 16 prints a slow CPU in every series (``printed``), but in Fig. 156 series 9-16
 have a fast CPU. As printed, a device without a share of the work draws dynamic power, and then the

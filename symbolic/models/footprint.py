@@ -30,7 +30,7 @@ def l1_bytes(counted_warps, warp_bytes):
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")
 def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
-    """Bytes that the L2 cache moves: each block loads the bytes that it touches once. [B]"""
+    """Bytes that the L2 cache moves: for each block, the bytes that the block touches. [B]"""
     return where(cache_levels >= 1, minimum(l1_bytes, blocks * block_bytes), l1_bytes)
 
 

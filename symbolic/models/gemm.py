@@ -2,16 +2,16 @@
 
 A block computes a tile of the product, or a part of its sums (split-K). Three processes run at the
 same time: tensor cores work in waves of blocks, multiprocessors read the operands of their tiles
-through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest dominates; they
-are joined by the fourth root of the sum of fourth powers, because none overlaps fully with the
-others. A library chooses the tile and the parts: the time is the least over ``TILES`` and
-``SPLITS``, which are part of the model. Before the product, activations are cast to the number type
-of the weights, and after it results are written. No time is below the floor of the machine:
-operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
+through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest process dominates.
+Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
+fully with the others. A library chooses the tile and the parts: the time is the least over
+``TILES`` and ``SPLITS``, which are part of the model. Before the product, activations are cast to
+the number type of the weights, and after it results are written. No time is below the floor of the
+machine: operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
 
 Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
-they need no cast). They are fitted to measured times (``dse/data/fits``); a machine without a fit
-has those of its nearest relatives, and else the defaults, which are fitted to four GPUs together.
+they need no cast). They are fitted to measured times (``dse/data/fits``). A machine without a fit
+has the numbers of its nearest relatives, or the defaults, which are fitted to four GPUs together.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple
 
 FITTED_TIMES = "fitted to measured times"
 LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
-#: Number types, by the name under which their numbers are fitted; 16-bit types share one name.
+#: For each number type, the name under which its numbers are fitted; 16-bit types share a name.
 FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
 CAST = [label for label, number in TYPES.items() if number.cast]
 gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})

@@ -273,7 +273,7 @@ def limiting_time(throughput_time, latency_bound_time):
 def bound_by(throughput_time, latency_bound_time, *times):
     """The bottleneck: the unit or level of memory that takes longest, or latency.
 
-    If several take equally long, it is the first of the flags.
+    If several take equally long, the bottleneck is the first in ``flags``.
     """
     *labels, last = UNITS
     unit = float(LABELS.index(last))

@@ -227,7 +227,7 @@ launch_time_mean, launch_time_std = (
 
 @equation(source="wave quantisation")
 def launch_waves(launch_blocks, slots):
-    """Number of waves: how often the slots are filled, also if the last wave is partial. [waves]"""
+    """Number of waves that fill the slots; a partial last wave counts in full. [waves]"""
     return ceil(divide(launch_blocks, slots, at_zero=0.0))
 
 

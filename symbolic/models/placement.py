@@ -107,7 +107,7 @@ def _check_count(count, tpc_map):
 
 
 def _fewest_tpcs(count, tpc_map):
-    """Return the smallest number of TPCs that have ``count`` SMs: the largest TPCs come first."""
+    """Return the smallest number of TPCs that together have ``count`` SMs."""
     left, needed = _check_count(count, tpc_map), 0
     for size in sorted(map(len, _sms_by_tpc(tpc_map).values()), reverse=True):
         if left > 0:
@@ -186,7 +186,7 @@ def tpc_map(n_sms, n_tpcs):
     name="lit_sms", source="Hong 2012, §4.7: as few TPCs as possible", table=True, when=COMPACT
 )
 def lit_sms_compact(sms_to_light, tpc_map):
-    """A set of SMs on the fewest TPCs, exactly: the largest TPCs are filled first.
+    """A set of SMs on the fewest TPCs: the largest TPCs are filled first.
 
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'

@@ -26,6 +26,8 @@ def attained_bandwidth(
 ):
     r"""Bandwidth of k threads that only wait for memory. [B/s]
 
+    With the peak R, the transition δ, the sharpness p and the rise q,
+
     .. math:: R \left(1 + (\delta / k)^{p q}\right)^{-1/p}
     """
     ratio = divide(ms_transition, threads_in_ms, at_zero=math.inf)

@@ -298,7 +298,7 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    """Number of warps per core, divided by demand / bandwidth. [warps]"""
+    """Number of warps per core divided by the excess of demand over bandwidth. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 

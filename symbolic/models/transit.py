@@ -206,7 +206,7 @@ threads_in_cs_high = threads_in_cs.copy_as(
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    """Number of threads that fill the lanes: π = l M. [threads]
+    """Number of threads that fill the lanes: lanes × cycles of an operation. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0
@@ -216,5 +216,5 @@ def cs_transition(lanes_width, arithmetic_latency):
 
 @equation(source="Li 2015, §2.2", symbol=r"\delta")
 def ms_transition(ms_peak, mem_latency):
-    """Number of threads that fill the memory system: δ = R L. [threads]"""
+    """Number of threads that fill the memory system: peak × latency (δ = R L). [threads]"""
     return ms_peak * mem_latency

@@ -32,7 +32,7 @@ def _share_of(name: str, of: str, default: float) -> Quantity:
 
 
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
-    """Return the rows of a 90 % interval: time / predicted time, for shapes outside the fit."""
+    """Return rows for the ends of a 90 % interval of time / predicted time, for unfitted shapes."""
     return (
         row(
             f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low
