@@ -20,7 +20,7 @@ from symbolic.safe_text import escape_controls, one_line
 #: Maximum numbers of rows that a table shows on a terminal and in a notebook (JSON has all rows).
 TEXT_ROWS, HTML_ROWS = 60, 200
 _NAMES_SHOWN = 6
-#: Minimum width to which the last column is wrapped, if it contains words. [characters]
+#: A last column that contains words is wrapped to at least this width. [characters]
 _MIN_TEXT_WIDTH = 24
 _PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")

@@ -37,7 +37,7 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
 def time_apart(stall_time, core_cycles, core_clock):
     """Run time if the cores do not compute while they wait for memory. [s]
 
-    ``stall_time`` is only the waiting in which cores do not compute.
+    Waiting during which the cores compute is not part of ``stall_time``.
     """
     return stall_time + core_cycles / core_clock
 

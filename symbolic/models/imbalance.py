@@ -217,7 +217,7 @@ def binned_slowdown(distribution, lanes, most_bins):
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
-    """Length of the pieces into which longer items are cut with least cost. [iterations]"""
+    """Cheapest length of the pieces into which longer items are cut. [iterations]"""
     return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
@@ -229,7 +229,7 @@ def cut_slowdown(distribution, lanes, cut_overhead):
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
-    """Number of items in lockstep with least cost, if several lanes share an item. [lanes]"""
+    """Cheapest number of items in lockstep if several lanes share an item. [lanes]"""
     return distribution.best_granularity(lanes, share_overhead)[0]
 
 

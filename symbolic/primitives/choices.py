@@ -158,9 +158,9 @@ def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
-    """Return ``kind`` (SymPy's Min or Max) of a and b; SymPy would compare the arguments slowly.
+    """Return SymPy's Min or Max (``kind``) of a and b, without a slow comparison by SymPy.
 
-    The number ``drop`` never changes the result: it is inf for Min, -inf for Max.
+    ``drop`` is the neutral element: inf for Min, -inf for Max.
     """
     parts = [p for arg in (a, b) for p in (arg.args if isinstance(arg, kind) else (arg,))]
     numbers = [part for part in parts if part.is_number]

@@ -14,9 +14,9 @@ Function = Callable[..., Any]
 class FormulaSyntax:
     """The names of a primitive in formulas, the number of its terms, and the rule for units.
 
-    ``units`` is ``"like"`` (all terms and the result have the same unit), ``"plain"`` (the argument
-    is a plain number), ``"root"``, ``"product"``, ``"quotient"`` (a third term has the unit of the
-    quotient) or ``"power"``. Conditions have no units.
+    The rule ``units`` is ``"like"`` (all terms and the result have the same unit), ``"plain"`` (the
+    argument is a plain number), ``"root"``, ``"product"``, ``"quotient"`` (a third term has the
+    unit of the quotient) or ``"power"``. Conditions have no units.
     """
 
     names: tuple[str, ...]
