@@ -68,7 +68,7 @@ class Interval(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Two masks of boxes, where a condition may hold (possible), and where it always holds (certain)."""
+    """Two masks of boxes: where a condition may hold (possible), or always holds (certain)."""
 
     possible: Any
     certain: Any
