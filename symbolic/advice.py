@@ -15,8 +15,6 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: At most this many whole numbers nearest to the start are all tried. Numbers farther away are
-#: tried in steps of a constant ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is searched from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64

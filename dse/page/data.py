@@ -259,7 +259,6 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Maximum number of configurations among which the page itself searches the best.
 _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 

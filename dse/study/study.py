@@ -186,10 +186,7 @@ class StudyData:
         return laws
 
     def grid(
-        self,
-        outputs: Iterable[str] = (),
-        where: Iterable[str] = (),
-        draws: bool = False,
+        self, outputs: Iterable[str] = (), where: Iterable[str] = (), draws: bool = False
     ) -> Grid:
         """Return the grid of the study, with additional outputs and constraints.
 
@@ -305,10 +302,7 @@ class StudyData:
         return result
 
     def _query_grid(
-        self,
-        texts: Sequence[str | Goal],
-        where: str | Sequence[str],
-        per: Sequence[str] = (),
+        self, texts: Sequence[str | Goal], where: str | Sequence[str], per: Sequence[str] = ()
     ) -> Grid:
         """Return the grid for a query, and warn of points at which a formula fails.
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 _LEVEL = 0.99  # Confidence of the band around the simulated CDF.
-#: Number of warps simulated together, and upper limit on the warps of a launch.
 _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 

@@ -106,9 +106,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-#: Above this number of rows, rows are only sorted instead of ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
-#: Pieces of at most this number of rows are not split further.
 _MIN_PIECE = sizes.ORDERED_PIECE
 
 

@@ -29,7 +29,6 @@ from symbolic.errors import DseError
 #: Number of submitted tasks per worker thread (one runs), and number of additional tasks for
 #: workers that join later.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
-#: Number of parts of a query per worker thread: several, so that all threads end together.
 _SHARES = sizes.CLUSTER_SHARES
 _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")

@@ -125,7 +125,6 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
 
 #: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Maximum number of values that are tried as ends of bins.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # maximum probability that the law of the longest item may omit
 

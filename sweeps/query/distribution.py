@@ -100,11 +100,8 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: With at least this number of values, compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
-#: The range of a histogram is divided into at least this number of slots.
 _SLOTS = sizes.BINS_SLOTS
-#: Number of bits of a digit. A key has 64 bits.
 DIGIT_BITS = sizes.BINS_DIGIT
 
 

@@ -152,7 +152,6 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return ds.assign_attrs(axes=" ".join([*names, ROW_DIMENSION])) if names else ds
 
 
-#: Number of points of a Dataset that are read in one block.
 BLOCK = sizes.TABLE_BLOCK
 
 ValueRanges = Sequence[tuple[float, float]]

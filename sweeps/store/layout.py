@@ -22,7 +22,6 @@ from sweeps.nest.run import output_groups
 #: Compressions of chunks. New stores use the first by default.
 COMPRESSIONS = ("lz4", "none")
 
-#: Maximum number of points of a tile. A chunk, which is read as a whole, has about CHUNK points.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 

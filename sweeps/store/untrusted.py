@@ -24,7 +24,6 @@ from symbolic.json_text import MAX_LENGTH, read_json
 
 #: Name of the metadata files, and folder of the manifest and records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
-#: Maximum size of a chunk or an axis. [B]
 _MAX_BYTES = sizes.CHUNK_READ
 #: Maximum number of bytes that compression and checksums may add to a chunk. [B]
 _SLACK = 1 << 20

@@ -101,13 +101,7 @@ def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
 
 
 DEVICE = (
-    spec(
-        "release_year",
-        "",
-        "whole [1999, 2100]",
-        "release year of the machine",
-        direction="none",
-    ),
+    spec("release_year", "", "whole [1999, 2100]", "release year of the machine", direction="none"),
     spec(
         "cache_levels",
         "",
