@@ -85,14 +85,11 @@ def propose(
 ) -> list[int]:
     """Return the rows to measure next, best first, chosen one after the other.
 
-    Parameters
-    ----------
-    slopes : array
-        Derivatives of log predictions of all rows, shape (rows, quantities).
-    similar : array
-        Correlation of the model's errors, shape (rows, rows).
-    measured, candidates : sequence of int
-        Indices of the rows that are measured already, and of the rows to choose from.
+    Parameters:
+        slopes (array): Derivatives of log predictions of all rows, shape (rows, quantities).
+        similar (array): Correlation of the model's errors, shape (rows, rows).
+        measured, candidates (sequence of int): Indices of the rows that are measured already, and
+            of the rows to choose from.
     """
     covariance = PRIOR**2 * slopes @ slopes.T + DISCREPANCY**2 * similar
     open_rows = np.zeros(len(slopes), dtype=bool)

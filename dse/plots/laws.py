@@ -154,14 +154,10 @@ def loss(
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     """Draw the law of a loss: probabilities of bins and of single values, and the CDF.
 
-    Parameters
-    ----------
-    law : Law
-        From :func:`stochastic.imbalance`.
-    groups : int
-        Number of simulated groups.
-    seed : int
-        Seed of the simulation.
+    Parameters:
+        law (Law): From :func:`stochastic.imbalance`.
+        groups (int): Number of simulated groups.
+        seed (int): Seed of the simulation.
     """
     drawn, edges = law.sample(groups, seed=seed), _bin_edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
@@ -314,14 +310,10 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
 def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     """Draw the law of a launch: exact and simulated probabilities of bins, and the tail.
 
-    Parameters
-    ----------
-    law : Launch
-        From :func:`stochastic.launch`.
-    step : float
-        Duration of a unit of work in seconds; with 1 the time is drawn in steps.
-    seed : int
-        Seed of the simulation.
+    Parameters:
+        law (Launch): From :func:`stochastic.launch`.
+        step (float): Duration of a unit of work in seconds; with 1 the time is drawn in steps.
+        seed (int): Seed of the simulation.
     """
     times = law.times()
     below = np.asarray(times.cdf_values, dtype=float)

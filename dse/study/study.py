@@ -91,20 +91,16 @@ class StudyData:
         If the model is a Python file, that file runs; ``dse.study.file.find_model_code`` lists such
         files without running them.
 
-        Parameters
-        ----------
-        path : path
-            The TOML file.
-        allow : callable, optional
-            Called with the path of each model file before the file runs; if it returns a false
-            value, the file does not run and DseError is raised. It is not called for shipped
-            models. Default: files below the folder of the study or in ``DSE_PATH`` may run.
+        Parameters:
+            path (path): The TOML file.
+            allow (callable, optional): Called with the path of each model file before the file
+                runs; if it returns a false value, the file does not run and DseError is raised. It
+                is not called for shipped models. Default: files below the folder of the study or in
+                ``DSE_PATH`` may run.
 
-        Raises
-        ------
-        DseError
-            The file cannot be read, is not TOML, has an unknown key, or names a model file that may
-            not run.
+        Raises:
+            DseError: The file cannot be read, is not TOML, has an unknown key, or names a model
+                file that may not run.
         """
         if not isinstance(path, (str, Path)):
             raise DseError(f"the study {path!r}: expected the path of a TOML file")

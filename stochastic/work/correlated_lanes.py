@@ -377,10 +377,8 @@ def stickiness(trace: Any) -> Stickiness:
     Two equal neighbours are a repeat with the probability rho / (rho + (1 - rho) f), where f is the
     probability of their value in a new draw; rho and f are estimated alternately (EM).
 
-    Raises
-    ------
-    LawError
-        The trace has fewer than two different values.
+    Raises:
+        LawError: The trace has fewer than two different values.
 
     >>> round(float(stickiness([3, 3, 3, 1, 1, 2, 2, 2, 3, 1])), 2)
     0.34

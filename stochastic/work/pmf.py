@@ -44,10 +44,9 @@ class Pmf:
 
     Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
-    Attributes
-    ----------
-    missing : float
-        Bound on the probability that truncation left out, and so on the error of any probability.
+    Attributes:
+        missing (float): Bound on the probability that truncation left out, and so on the error of
+            any probability.
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
