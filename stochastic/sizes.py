@@ -19,8 +19,6 @@ A size that has a tiny value may change results only by rounding and by the choi
 without a tiny value is a limit, or its value changes results.
 """
 
-from __future__ import annotations
-
 import os
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,5 @@
 """Find the guides of a model, and the values of an input at which to look for the next regime."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

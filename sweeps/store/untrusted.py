@@ -5,8 +5,6 @@ Chunks may declare more bytes than the memory has. A store without records is re
 group, in which missing chunks are silently replaced by fill values.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

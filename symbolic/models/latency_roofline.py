@@ -17,8 +17,6 @@ Atomics at one address, uneven work, and the partial last wave are not modelled.
 ``occupancy``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

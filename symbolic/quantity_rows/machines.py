@@ -1,7 +1,5 @@
 """Rows of the quantities of machines: parts, clocks, rates, caches."""
 
-from __future__ import annotations
-
 from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, cost, resource, row, spec
 
 MACHINE = (

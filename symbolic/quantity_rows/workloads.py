@@ -1,7 +1,5 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
-from __future__ import annotations
-
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
