@@ -76,17 +76,13 @@ class QuantityInfo:
     """Description of a quantity.
 
     Attributes:
-        name, unit, meaning (str): ``unit`` is the unit of stored values; ``""`` for counts and
-            ratios.
-        symbol (str): Symbol in the papers, as LaTeX, several separated by commas; ``""`` if there
-            is none.
-        default (float or str, optional): Default value: a number, a label, or another quantity's
-            name.
-        labels (tuple of str): Labels of a switch.
-        yielded_by, needed_by (tuple of str): Models with an equation for it, and models whose
-            equations read it.
-        declared_by (tuple of str): Models that declare it; empty for quantities that all models
-            share.
+        name, unit, meaning: ``unit`` is the unit of stored values; ``""`` for counts and ratios.
+        symbol: Symbol in the papers, as LaTeX, several separated by commas; ``""`` if there is
+            none.
+        default: Default value: a number, a label, or another quantity's name.
+        labels: Labels of a switch.
+        yielded_by, needed_by: Models with an equation for it, and models whose equations read it.
+        declared_by: Models that declare it; empty for quantities that all models share.
     """
 
     name: str

@@ -69,16 +69,15 @@ class Calibration(FitReport):
     """Quantities fitted to measured rows, with the errors of left-out groups.
 
     Attributes:
-        fits (mapping of str to Fit): One fit, ``"together"``; or for TMM the fits ``"memory"`` and
-            ``"computation"``, if there are rows in these regimes.
-        by (str or None): The column whose labels were left out, one at a time.
-        groups (mapping of str to array): (predicted - measured) / measured of the rows of each
-            label, by a fit to all other rows.
-        tried (tuple of mapping): For each alternative: ``set``, ``error`` of left-out rows or
-            ``reason``, ``chosen``.
-        undetermined (tuple of str): Quantities that the rows do not determine, and that have the
-            value of the machine.
-        design (tuple of mapping): Rows to measure next, best first.
+        fits: One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if
+            there are rows in these regimes.
+        by: The column whose labels were left out, one at a time.
+        groups: (predicted - measured) / measured of the rows of each label, by a fit to all other
+            rows.
+        tried: For each alternative: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
+        undetermined: Quantities that the rows do not determine, and that have the value of the
+            machine.
+        design: Rows to measure next, best first.
     """
 
     fits: Mapping[str, Fit]

@@ -88,20 +88,16 @@ class SavedFit(FitReport):
     """The content of a fit file.
 
     Attributes:
-        to (tuple of str): Measured quantities.
-        machine, workload, set_values (str or None, mapping): The machine and workload that supplied
-            inputs to the fit, and the inputs given by ``set``.
-        values, standard_errors, units (mapping): Fitted values and their standard errors in stored
-            units.
-        covariance (array): Shape (names, names); NaN where a value has no standard error.
-        at_end (tuple of str): Names of quantities whose value is at an end of their domain or
-            bounds.
-        column, per, labels (str or None, tuples of str): Column of labels, quantities with one
-            value for each label, and the labels.
-        rows, errors, left_out (mapping): The fitted rows, errors of the fit, and errors on left-out
-            rows.
-        tried (tuple of mapping): The alternatives, as in
-            :attr:`dse.fitting.calibrate.Calibration.tried`.
+        to: Measured quantities.
+        machine, workload, set_values: The machine and workload that supplied inputs to the fit, and
+            the inputs given by ``set``.
+        values, standard_errors, units: Fitted values and their standard errors in stored units.
+        covariance: Shape (names, names); NaN where a value has no standard error.
+        at_end: Names of quantities whose value is at an end of their domain or bounds.
+        column, per, labels: Column of labels, quantities with one value for each label, and the
+            labels.
+        rows, errors, left_out: The fitted rows, errors of the fit, and errors on left-out rows.
+        tried: The alternatives, as in :attr:`dse.fitting.calibrate.Calibration.tried`.
     """
 
     model: str

@@ -31,12 +31,11 @@ class Between:
     """Two launches whose times enclose the time of a launch with continuous durations.
 
     Attributes:
-        early, late (Launch): The launch with every duration rounded down, or up, to whole steps;
-            times are in steps.
-        step (float): Time of a step.
-        missing (float): Bound on the probability that some block takes longer than the tabulated
-            durations. The bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of
-            ``mean`` do not.
+        early, late: The launch with every duration rounded down, or up, to whole steps; times are
+            in steps.
+        step: Time of a step.
+        missing: Bound on the probability that some block takes longer than the tabulated durations.
+            The bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` do not.
     """
 
     early: Launch

@@ -31,11 +31,10 @@ class Launch:
     Times are in the unit of the work.
 
     Attributes:
-        works (tuple of Pmf): The law of the work of one item, one for each kind of slots.
-        lanes, warps, blocks (int): Items in lockstep, warps of a block, blocks of the launch.
-        slots (tuple of int): Number of slots of each kind; free slots of the first kinds are served
-            first.
-        missing (float): Bound on the error of any probability by the truncation of an infinite law.
+        works: The law of the work of one item, one for each kind of slots.
+        lanes, warps, blocks: Items in lockstep, warps of a block, blocks of the launch.
+        slots: Number of slots of each kind; free slots of the first kinds are served first.
+        missing: Bound on the error of any probability by the truncation of an infinite law.
     """
 
     works: tuple[Pmf, ...]

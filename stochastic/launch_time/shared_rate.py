@@ -27,10 +27,10 @@ class Sharing:
     """Parameters of warps that share a multiprocessor: n warps run at the rate min(1, full/n) each.
 
     Attributes:
-        full (float): Number of warps that can run at the full rate together, from MWP and CWP.
-        resident (int): Number of resident blocks of a multiprocessor.
-        launches (int): Number of launches to simulate.
-        seed (int): Seed of the draws.
+        full: Number of warps that can run at the full rate together, from MWP and CWP.
+        resident: Number of resident blocks of a multiprocessor.
+        launches: Number of launches to simulate.
+        seed: Seed of the draws.
     """
 
     full: float

@@ -30,21 +30,18 @@ class Bounds:
     outwards.
 
     Attributes:
-        lower, upper (float): The best of the lower bounds and of the upper bounds below.
-        conditional_jensen (float): Lower bound: Σ P(max = a) · n·a / E[sum | max = a].
-        second_moment_lower, second_moment_upper (float): Sharp bounds given the mean, variance and
-            range of the sum for each maximum.
-        tail_upper (float): Second-moment upper bound for sums above some point, plus a bound for
-            the improbable smaller sums (Bernstein). This bound tends to the mean loss for many
-            lanes.
-        ben_tal_hochman (float): Upper bound from the mean, the range and the standard deviation of
-            the sum.
-        largest (float): Upper bound: the largest possible loss, n·S / (S + (n - 1)·min W), S the
-            largest W.
-        delta (float): Approximation of second order in the fluctuation of the sum; not a bound.
-        slowdown (float): E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
-        limit (float): Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite
-            if W is not bounded.
+        lower, upper: The best of the lower bounds and of the upper bounds below.
+        conditional_jensen: Lower bound: Σ P(max = a) · n·a / E[sum | max = a].
+        second_moment_lower, second_moment_upper: Sharp bounds given the mean, variance and range of
+            the sum for each maximum.
+        tail_upper: Second-moment upper bound for sums above some point, plus a bound for the
+            improbable smaller sums (Bernstein). This bound tends to the mean loss for many lanes.
+        ben_tal_hochman: Upper bound from the mean, the range and the standard deviation of the sum.
+        largest: Upper bound: the largest possible loss, n·S / (S + (n - 1)·min W), S the largest W.
+        delta: Approximation of second order in the fluctuation of the sum; not a bound.
+        slowdown: E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
+        limit: Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W is
+            not bounded.
     """
 
     lower: float

@@ -115,12 +115,12 @@ class Law:
     Each answer is computed when first needed, by the method that :attr:`method` names.
 
     Attributes:
-        source (Pmf): The law of the work of one item, as given.
-        work (Pmf): The law used in computations: ``source``, truncated if its support is infinite.
-        lanes (int): Items in lockstep.
-        tol (float): Tolerance on the mean and on probabilities.
-        zero_work (str): Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not
-            count the group.
+        source: The law of the work of one item, as given.
+        work: The law used in computations: ``source``, truncated if its support is infinite.
+        lanes: Items in lockstep.
+        tol: Tolerance on the mean and on probabilities.
+        zero_work: Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not count
+            the group.
     """
 
     source: Pmf

@@ -45,8 +45,8 @@ class Pmf:
     Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
     Attributes:
-        missing (float): Bound on the probability that truncation left out, and so on the error of
-            any probability.
+        missing: Bound on the probability that truncation left out, and so on the error of any
+            probability.
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
