@@ -127,8 +127,7 @@ def _public_study(ds: xr.Dataset) -> Study:
     from dse.runs.identity import study_of
 
     data = study_of(ds, needs_identity=False)
-    study: Study = Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
-    return study
+    return Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
 
 
 def register_accessor() -> None:

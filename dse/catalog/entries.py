@@ -393,8 +393,7 @@ def entry_titles(kind: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _relatives() -> dict[str, Any]:
-    tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
-    return tree
+    return tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
 
 
 def with_assumed_values(entry: Entry) -> Entry:

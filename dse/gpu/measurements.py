@@ -47,8 +47,7 @@ def open_device() -> tuple[Any, int]:
 def shortest_run_time(kernels: Any, run: Any) -> float:
     """Return the shortest time of three runs; a run before them compiles the kernel. [s]"""
     run()
-    taken: float = min(kernels.time_run(run) for _ in range(3))
-    return taken
+    return min(kernels.time_run(run) for _ in range(3))
 
 
 def check_result(is_right: bool) -> None:

@@ -88,8 +88,7 @@ class PlotKind:
             module, _, name = self.draw.partition(".")
             function = getattr(import_module(f"dse.plots.{module}"), name)
             extra = {"row": self.row} if self.row else {}
-            axes: Axes = function(**{**self.options, **arguments, **extra})
-            return axes
+            return function(**{**self.options, **arguments, **extra})
 
         draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")
         draw.__module__ = "dse.plots"

@@ -116,8 +116,7 @@ class StudyData:
 
     @property
     def _parts(self) -> StudyInputs:
-        parts: StudyInputs = self._cache["parts"]
-        return parts
+        return self._cache["parts"]
 
     def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
@@ -196,14 +195,12 @@ class StudyData:
                 self._cache[key] = self._full_grid(*key[:2])
             else:
                 self._cache[key] = self._drop_draws(self.grid(*key[:2], draws=True), key[0])
-        grid: Grid = self._cache[key]
-        return grid
+        return self._cache[key]
 
     @property
     def random_inputs(self) -> RandomInputs | None:
         """The random inputs of the study; None if no input is random."""
-        result: RandomInputs | None = self._cache["uncertain"]
-        return result
+        return self._cache["uncertain"]
 
     @property
     def notes(self) -> list[str]:
@@ -294,8 +291,7 @@ class StudyData:
             attributes = provenance_attributes(self.text(), self.grid(), self._parts)
             attributes |= {"notes": dumps(self.notes)} if self.notes else {}
             self._cache["attributes"] = attributes
-        result: dict[str, Any] = self._cache["attributes"]
-        return result
+        return self._cache["attributes"]
 
     def _query_grid(
         self, texts: Sequence[str | Goal], where: str | Sequence[str], per: Sequence[str] = ()

@@ -363,8 +363,7 @@ def run(
     result = run_study(study, **options, **store_options)
     if result.failures:
         warn_failures(result.failures)
-    ds: xr.Dataset = result.open_dataset()
-    return ds
+    return result.open_dataset()
 
 
 def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset:

@@ -79,8 +79,7 @@ class Launch:
                 minimum=least,
                 maximum=most if ends is None or self.works[0].is_finite else math.inf,
             )
-        result: TimeLaw = self._cache["times"]
-        return result
+        return self._cache["times"]
 
     def cdf(self, t: Any) -> Any:
         """Return P(C <= t), for a number or an array, without computing the whole law.

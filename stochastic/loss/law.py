@@ -210,10 +210,7 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        known: tuple[float, float] = self._memoize(
-            f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
-        )
-        return known
+        return self._memoize(f"moment {k} up to {work.high}", lambda: self._new_moment(k, work))
 
     def _new_moment(self, k: int, work: Pmf) -> tuple[float, float]:
         if k == 0 or (self._is_constant and self.zero_work != "zero"):

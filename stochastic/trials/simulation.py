@@ -68,8 +68,7 @@ class _GroupSampler:
         from stochastic.kernels.simulate import sample_losses
 
         alias = self.table, self.bits, self.key
-        result: Floats = sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
-        return result
+        return sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:

@@ -277,8 +277,7 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
-    nodes: Floats = np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
-    return nodes
+    return np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
 
 
 def check_repeat_probability(value: Any) -> float:

@@ -170,8 +170,7 @@ class Pmf:
         name, arguments = parse_law(text)
         if name in FAMILIES:
             return cls.of_family(name, *arguments)
-        law: Pmf = getattr(cls, name)(*arguments)
-        return law
+        return getattr(cls, name)(*arguments)
 
     @property
     def low(self) -> int:

@@ -298,8 +298,7 @@ class BoxProblem:
             return literal_trend(node.args[0])
         if node.op == "reference":
             return literal_trend(float(self.used_leaves[node.args[0]].array))
-        result: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
-        return result
+        return self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
 
     @property
     def points(self) -> float:

@@ -36,7 +36,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:
-        return known  # type: ignore[no-any-return]
+        return known
     result = {key: _expand_graph(grid, key, cheap) for key in grid.graphs}
     whole = grid
     if any(graph is not grid.graphs[key] for key, (graph, _) in result.items()):

@@ -218,8 +218,7 @@ class Workers:
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a task to any worker."""
-        future: Future[Any] = self._executor.submit(task, *arguments)
-        return future
+        return self._executor.submit(task, *arguments)
 
     def cancel(self, future: Future[Any]) -> bool:
         """Cancel a task unless a worker may have begun it; return True if it is cancelled."""

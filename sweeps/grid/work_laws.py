@@ -186,7 +186,7 @@ def _pieces(pmf: Pmf, length: float, overhead: float) -> tuple[Pmf, float]:
 def _imbalance(pmf: Pmf, lanes: float) -> Law:
     from stochastic import imbalance
 
-    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
+    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload]  # a float
 
 
 def _bounds(pmf: Pmf, lanes: float) -> Bounds:

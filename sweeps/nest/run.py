@@ -78,7 +78,7 @@ def prepare(
     """
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
-        return ready  # type: ignore[no-any-return]
+        return ready
     sizes = grid.shape(dims)
     count = row_axis_count(sizes) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])

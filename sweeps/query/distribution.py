@@ -503,8 +503,7 @@ def run_fold(
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
     result = values.gather(lambda: _FoldAggregate(make(), values.weight))
-    fold: AnyFold = result.fold
-    return fold
+    return result.fold
 
 
 def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:

@@ -119,8 +119,7 @@ class StoreLayout:
 
     def dtype(self, output: str) -> np.dtype[Any]:
         """Return the type in which an output is stored."""
-        result: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
-        return result
+        return np.dtype(self.grid.dtype(output)).newbyteorder("<")
 
     def describe(self, tile: Tile) -> str:
         """Return the configurations of a tile as text."""
