@@ -215,11 +215,8 @@ class StudyData:
 
     def _output_statistics(self) -> frozenset[str]:
         """Return the statistics among the outputs of a run, whose tables queries can reuse."""
-        outputs = self._outputs()
-        names = [
-            *outputs,
-            *(n for name in outputs for n in mean_and_error(name, self._parts.model)),
-        ]
+        outputs, model = self._outputs(), self._parts.model
+        names = {*outputs, *(n for name in outputs for n in mean_and_error(name, model))}
         return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:

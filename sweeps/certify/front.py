@@ -433,10 +433,8 @@ class _GapSearch:
 
 
 def _gap_corners(values: Floats) -> Floats:
-    order = np.argsort(values[0])
-    first = np.append(values[0, order], math.inf)
-    second = np.concatenate([[math.inf], values[1, order]])
-    return np.stack([first, second])
+    first, second = values[:, np.argsort(values[0])]
+    return np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
