@@ -69,9 +69,7 @@ def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
     variables = answer.data["variables"]
     names = [name for name in variables if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
-    cells = [
-        [flags[n].get(str(row[n]), "-") if n in flags else row[n] for n in names] for row in rows
-    ]
+    cells = [[flags[n].get(str(r[n]), "-") if n in flags else r[n] for n in names] for r in rows]
     units = {name: str(variables[name].get("units", "")) for name in names}
     return replace(answer, tables=[replace(answer.tables[0], columns=units, rows=cells)])
 

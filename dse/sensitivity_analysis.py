@@ -449,9 +449,7 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
             best = places[np.argmin((away**2).sum(axis=1))]
             point = {**source.point, **dict(zip(dims, best.tolist(), strict=True))}
             return replace(source, point=point)
-        if all(
-            s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()
-        ):
+        if all(s.stop - s.start == sizes[d] or d in source.fixed_axes for d, s in box.items()):
             return source
         reach = 2 * reach + 1
 
@@ -465,14 +463,12 @@ def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
 
 
-def _raise_constant(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> None:
+def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
     from symbolic.answer import value_text
 
     values = ", ".join(
         f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
-        for text, part in decompositions.items()
+        for text, part in parts.items()
     )
     raise DseError(
         f"{values} at every point that counts, so there is no variance to decompose: sweep other "

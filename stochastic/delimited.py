@@ -485,13 +485,11 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     return ways[0]
 
 
-def _sample_records(
-    text: str, separator: str, comments: Collection[int], whole: bool
-) -> list[Record]:
-    """Return the first records with a given separator; none if the text does not contain it."""
-    if separator not in text:
+def _sample_records(text: str, mark: str, comments: Collection[int], whole: bool) -> list[Record]:
+    """Return the first records with a given mark; none if the text does not contain it."""
+    if mark not in text:
         return []
-    lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
+    lines = iterate_records(text, mark, "", lambda _, at: at in comments, strict=whole)
     try:
         records = list(itertools.islice(lines, _RECORDS))
     except TableError:
@@ -516,9 +514,7 @@ def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> Non
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
         pairs = zip(first, columns, strict=False)
-        has_header = any(
-            not is_numeric(text) and any(map(is_numeric, cells)) for text, cells in pairs
-        )
+        has_header = any(not is_numeric(t) and any(map(is_numeric, cells)) for t, cells in pairs)
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):
             raise _second_table_error(name, head)

@@ -60,9 +60,7 @@ class CaseLines:
         result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
-            done = {
-                node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()
-            }
+            done = {n: _select_lines(array, line[part]) for n, array in self.fixed_values.items()}
             done[self.variable] = x[part]
             run_steps(self.steps, done, ARRAY_ALGEBRA)
             result[part] = done[self.root]
@@ -95,9 +93,7 @@ class CaseLines:
         if low.size > _BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
-        decided = {
-            node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None
-        }
+        decided = {n: flag for n, box in boxes.items() if (flag := _truth_value(box)) is not None}
         same: dict[Node, Node] = {}
         steps: list[EvaluationStep] = []
         for node, op, parts in self.steps:
@@ -231,10 +227,8 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
     separate = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
-    first, last = (
-        np.flatnonzero(separate),
-        np.append(np.flatnonzero(separate)[1:], separate.size) - 1,
-    )
+    first = np.flatnonzero(separate)
+    last = np.append(first[1:], separate.size) - 1
     real = borders.before[first] != borders.after[last]
     first, last = first[real], last[real]
     return Crossings(

@@ -494,9 +494,7 @@ def apply(
     if name == "where":
         test, *terms_ = terms
         require_condition(formula, test)
-        kind = _result_dimension(
-            formula, name, tuple(require_number(formula, term) for term in terms_)
-        )
+        kind = _result_dimension(formula, name, tuple(require_number(formula, t) for t in terms_))
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
         require_number(formula, term)

@@ -61,16 +61,14 @@ complete_quantity = _make_completer(_quantities)
 _ENTRIES = {"machine": complete_machine, "workload": complete_workload}
 
 
-def complete_point(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> list[CompletionItem]:
+def complete_point(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete ``NAME=VALUE``: NAME by quantities, VALUE by machines or workloads."""
     name, equals, value = typed.partition("=")
     if not equals:
-        rows = complete_quantity(ctx, parameter, name)
+        rows = complete_quantity(ctx, param, name)
         kinds = [CompletionItem(kind) for kind in _ENTRIES if kind.startswith(name)]
         return [CompletionItem(f"{row.value}=") for row in [*kinds, *rows]]
-    rows = _ENTRIES[name](ctx, parameter, value) if name in _ENTRIES else []
+    rows = _ENTRIES[name](ctx, param, value) if name in _ENTRIES else []
     return [CompletionItem(f"{name}={row.value}") for row in rows]
 
 

@@ -329,9 +329,7 @@ def _calibrate_by_label(
     fitted: dict[str, float] = {}
     undetermined: dict[str, None] = {}
     slopes = np.zeros((labels.size, len(values)))
-    order = sorted(
-        dict.fromkeys(labels.tolist()), key=lambda one: -int(measured[labels == one].sum())
-    )
+    order = sorted(dict.fromkeys(labels.tolist()), key=lambda x: -int(measured[labels == x].sum()))
     for label in order:
         here = labels == label
         which = {switches[0]: label} if switches else {}

@@ -145,9 +145,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
     several = [threshold] if is_one else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
-    return np.array(
-        sorted({check_integer("threshold", one, least=1, example=64) for one in several})
-    )
+    return np.array(sorted({check_integer("threshold", x, least=1, example=64) for x in several}))
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:

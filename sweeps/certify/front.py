@@ -193,9 +193,7 @@ _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 class FrontSearch:
     """The search of one problem: its open boxes, which may contain points of the front."""
 
-    def __init__(
-        self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats
-    ) -> None:
+    def __init__(self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats):
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points

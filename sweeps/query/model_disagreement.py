@@ -104,9 +104,7 @@ class _ModelComparison:
         shape = [self.table.axes[dim] for dim in dims]
         values = np.broadcast_to(self.table.broadcast_over(name, dims), shape)
         codes = self._with_models_first(values, dims).astype(np.int64)
-        codes = np.stack(
-            [lut[row] for lut, row in zip(self._common_codes(name), codes, strict=True)]
-        )
+        codes = np.stack([t[row] for t, row in zip(self._common_codes(name), codes, strict=True)])
         counts = self._with_models_first(self.table.feasible_mask(dims), dims) & (codes >= 0)
         least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
         rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)

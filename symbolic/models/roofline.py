@@ -28,10 +28,7 @@ FAMILIES = (
     ),
 )
 
-SHARED = (
-    *(narrow_fp_insts, narrow_fp_insts_cpu, counted_warps, bandwidth_flops),
-    *TENSOR_EQUATIONS,
-)
+SHARED = (narrow_fp_insts, narrow_fp_insts_cpu, counted_warps, bandwidth_flops, *TENSOR_EQUATIONS)
 
 
 @equation(source="by definition: a fused multiply-add is two operations")
@@ -81,9 +78,8 @@ def fp32_ceiling(cores_per_sm, active_sms, core_clock):
     return 2 * cores_per_sm * active_sms * core_clock
 
 
-fp64_ceiling = fp32_ceiling.copy_as(
-    *("fp64_ceiling", "fp64_units_per_sm", "active_sms", "core_clock")
-)
+FP64_INPUTS = ("fp64_units_per_sm", "active_sms", "core_clock")
+fp64_ceiling = fp32_ceiling.copy_as("fp64_ceiling", *FP64_INPUTS)
 
 
 @equation(source="printed rate, at this clock")

@@ -206,10 +206,8 @@ def rebind_rule(
                 names[name] = operations[name]
             elif isinstance(value, FunctionType) and value.__module__ not in _SHARED_MODULES:
                 names[name] = rebind_rule(value, operations, wrap, rebound)
-        twin = FunctionType(
-            rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__
-        )
-        rebound[rule] = wrap(twin)
+        new = FunctionType(rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__)
+        rebound[rule] = wrap(new)
     return rebound[rule]
 
 
