@@ -29,9 +29,7 @@ def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
     coords, variables_of = arrays_of(ds)
     arrays = {**coords, **variables_of}
-    sizes = {
-        d: n for dims, values, _ in arrays.values() for d, n in zip(dims, values.shape, strict=True)
-    }
+    sizes = {d: n for dims, a, _ in arrays.values() for d, n in zip(dims, a.shape, strict=True)}
     first = next(iter(variables_of.values()), None)
     over = first[0] if first is not None else tuple(sizes)
     places = {name: place for place, name in enumerate(order)}

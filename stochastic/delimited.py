@@ -53,9 +53,7 @@ _MISSING = frozenset(
         *("-1.#qnan", "#div/0!", "#value!", "#num!"),
     )
 )
-_INFINITE = {
-    sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
-}
+_INFINITE = {s + word: float(s + "inf") for s in ("", "+", "-") for word in ("inf", "infinity")}
 _HINT = "write the file with decimal points and without thousands separators (LC_ALL=C)"
 
 

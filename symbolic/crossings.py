@@ -51,9 +51,7 @@ class CaseLines:
         parted = PartialEvaluation((root,), (name,), values)
         self.root, self.variable, self.steps = root, reference(name), parted.steps
         self.fixed_values = {node: np.asarray(value) for node, value in parted.fixed_values.items()}
-        self.fixed_intervals = {
-            node: _point_enclosure(array) for node, array in self.fixed_values.items()
-        }
+        self.fixed_intervals = {n: _point_enclosure(a) for n, a in self.fixed_values.items()}
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
         """Return the case at each value ``x[i]`` on the line ``line[i]``; -1 for NaN."""
@@ -117,9 +115,7 @@ class CaseLines:
         lines.steps.reverse()
         fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in decided.items()}
         lines.fixed_values = {node: array for node, array in fixed.items() if node in used}
-        lines.fixed_intervals = {
-            node: _point_enclosure(array) for node, array in lines.fixed_values.items()
-        }
+        lines.fixed_intervals = {n: _point_enclosure(a) for n, a in lines.fixed_values.items()}
         return lines
 
 

@@ -207,9 +207,7 @@ def literal_trend(value: Any) -> Trend:
 def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
     """Return the functions that apply each primitive to trends, rounded to nearest."""
     enclose = interval_algebra(outward=False)
-    return MappingProxyType(
-        {name: trend_function(row, enclose[name]) for name, row in PRIMITIVES.items()}
-    )
+    return MappingProxyType({n: trend_function(row, enclose[n]) for n, row in PRIMITIVES.items()})
 
 
 # --- Trees in which only some quantities vary: the other nodes are computed once

@@ -151,9 +151,7 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
 
 def _find_file(name: str, digest: str) -> Path:
     # a name with a slash could lead out of the folders
-    named = [
-        path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
-    ]
+    named = [p for f in search_folders() if f.is_dir() for p in f.glob("*.py") if p.stem == name]
     others = []
     for path in (*([_LOADED_FILES[digest]] if digest in _LOADED_FILES else []), *named):
         try:

@@ -113,10 +113,8 @@ def launch_data(
         # compare remedies with a launch whose durations are rounded in the same way
         if unit > 1:
             unit *= _COARSER
-            work, more["cut_overhead"] = (
-                round_durations(work, unit)[1],
-                -(-more["cut_overhead"] // unit),
-            )
+            work = round_durations(work, unit)[1]
+            more["cut_overhead"] = -(-more["cut_overhead"] // unit)
             launched = launch_law(work, correlation=correlation, **shape)
             mean = float(launched.mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)

@@ -365,10 +365,7 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
 
     rows = normalize_records(records, units)
     count = len(rows.status)
-    axes = {
-        axis: _sorted_axis_values(column, rows.order.get(axis))
-        for axis, column in rows.axes.items()
-    }
+    axes = {a: _sorted_axis_values(column, rows.order.get(a)) for a, column in rows.axes.items()}
     sizes = {axis: len(values) for axis, values in axes.items()}
     cells = math.prod(sizes.values()) if axes else 0
     flat = None

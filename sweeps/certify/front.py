@@ -690,10 +690,7 @@ def certified_front(
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
         axes = max(len(space.rows) for space in spaces)
         archive = Archive(len(goals), 1 + axes)
-        searches = [
-            FrontSearch(space.problem, number, archive, stats)
-            for number, space in enumerate(spaces)
-        ]
+        searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
             for part_search in searches:

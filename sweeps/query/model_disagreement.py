@@ -200,10 +200,7 @@ class _ModelComparison:
         name = goal.text if goal.text in table.ds else OBJECTIVE
         none = chosen < 0
         places = unravel_places(flat, rest, cells, table.axes)
-        result = {
-            f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none)
-            for axis in rest
-        }
+        result = {f"best_{a}": self._best_coordinates(a, places[a][..., 0], none) for a in rest}
         result[f"best_{name}"] = (cells, np.where(none, np.nan, goal.sign * best), about)
         about = {"units": "1", "long_name": "configurations that are as good as the optimum"}
         result["ties"] = (cells, np.where(none, 0, ties), about)

@@ -162,9 +162,7 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 def _evaluate_both(
     source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    both = {
-        axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
-    } or answer_places
+    both = {a: np.concatenate([answer_places[a], sample[a]]) for a in sample} or answer_places
     values, feasible = source.evaluate(both, goals)
     for part in (slice(count), slice(count, None)):
         yield [row[part] for row in values], feasible[part]
