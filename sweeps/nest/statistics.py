@@ -129,10 +129,9 @@ _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
     """Fill each row of ``out`` with seven terms of the error of the row's mean.
 
-    The terms are: the standard deviation of the replicates' means; the widest gap between values;
-    the sum, and the sum of squares, of the distances to the median divided by the range; the
-    smallest value; the largest value; and the distance by which the tail reaches beyond these two
-    values.
+    Let d be the distance of a value to the median, divided by the range. The terms are: the
+    standard deviation of the replicates' means; the widest gap between values; the sum of d; the
+    sum of d²; the smallest value; the largest value; the distance by which the tail exceeds both.
     """
     draws = rows.shape[1]
     size = draws // replicates
