@@ -237,10 +237,10 @@ _EQUAL_TOLERANCE = 1e-13
 class SamplingDesign:
     """The way in which rows of values were drawn.
 
-    A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts. With fewer than two parts, the draws are all
-    values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
-    ``range_at`` encloses the formula over the laws of its inputs.
+    A row stores the values of draw 0, then those of draw 1, and so on, equally many for each. The
+    draws form ``replicates`` independent parts. If ``replicates`` is 0 or 1, they are not random,
+    but list all values of a law. The ``weights`` of the values in a row sum to 1; all draws have
+    the same weight. ``range_at`` returns bounds on the formula over all values of its inputs.
     """
 
     draws: int
