@@ -15,6 +15,7 @@ from dse.catalog.entries import Entry
 from dse.evaluation import evaluate
 from dse.inputs.assumed import AssumedInput, read_assumed
 from dse.uncertain.assumed_draws import draw_inputs
+from dse.uncertain.model_errors import limit_quantities
 from sweeps.grid.dataset import read_flag_meanings
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
@@ -27,8 +28,6 @@ MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits that are no units of the model, each with the quantity that is the time of the limit.
-_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
 #: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
@@ -126,8 +125,7 @@ def _predict(
     reasons: Mapping[str, str],
 ) -> Prediction:
     """Return the prediction of one model; raise GraphError where an input is missing."""
-    families = {family.of: family.terms for family in model.regime_families}
-    units = {**families.get("throughput_time", {}), **_OTHER_LIMITS}
+    units = limit_quantities(model)
     size = len(variants)
     draws: dict[int, Floats] = {}
     assumed: dict[str, str] = {}

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dse.analysis.errors import best_chances, learnt_interval, widen_interval
 from dse.analysis.launch import (
     LaunchOptions,
     block_shapes,
@@ -23,6 +22,7 @@ from dse.analysis.prediction import ROOFLINE_QUANTITIES, Prediction, entry_text,
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
+from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE

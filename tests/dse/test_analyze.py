@@ -16,10 +16,10 @@ import pytest
 from click.testing import Result
 
 import dse
-from dse.analysis import errors
 from dse.analysis.launch import block_shapes, source_launch
 from dse.analysis.prediction import predict
 from dse.catalog.entries import machine
+from dse.uncertain import model_errors as errors
 from tests.long import long
 
 Run = Callable[..., Result]
