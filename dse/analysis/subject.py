@@ -37,12 +37,6 @@ _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
-#: Below this time [s], over a tenth of a launch is its start. The note if the start is not known.
-_SHORT_TIME = 35e-6
-_NO_START_UP = (
-    "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
-    "h100_sxm; --set start_up_time=3.5us)"
-)
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
@@ -148,8 +142,6 @@ class Subject:
         interval = learnt_interval(prediction.model, entry.name, limits, level)
         ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
-        if time < _SHORT_TIME and prediction.value("start_up_time", at) == 0:
-            of_counts.append(_NO_START_UP.format(entry.name))
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,

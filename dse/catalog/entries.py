@@ -478,11 +478,15 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
     """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
     If no relative has the quantity, the relatives of the relatives are searched next. The nearest
-    relative of a user's machine is its base.
+    relative of a user's machine is its base. If the file names the machine from which all GPUs with
+    caches have the quantity, that is the relative.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
     nearest = [one for one in relatives.get(entry.name, base) if one]
+    if of := _relatives()["inputs"][quantity].get("of"):
+        levels = entry.values.get("cache_levels")
+        nearest = [of] if "n_sms" in entry.values and levels and levels.value else []
     while nearest:
         seen |= {*nearest}
         entries = [_load("machine", each, None, (), ()) for each in dict.fromkeys(nearest)]
