@@ -22,8 +22,7 @@ LIMIT_NAMES: Mapping[str, str] = {
     "tensor": "tensor pipe",
     "integer": "integer pipe",
     "special": "special functions",
-    "latency": "latency",
-    "launch": "launch",
+    "atomic": "atomics",
 }
 _SHORT_NAMES = {
     "dram": "DRAM",
@@ -33,6 +32,7 @@ _SHORT_NAMES = {
     "double_precision": "FP64",
     "integer": "INT",
     "special": "SFU",
+    "atomic": "atomics",
 }
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6

@@ -2,7 +2,8 @@
 
 Each unit takes the time of its work in a launch: schedulers, floating-point units and those of
 double precision, integer and special-function units, tensor units, the L1 cache with shared memory,
-the L2 cache, DRAM, the start of blocks. The slowest is a lower bound (the hierarchical roofline).
+the L2 cache and its atomics, DRAM, the start of blocks. The slowest is a lower bound (the
+hierarchical roofline).
 Latency gives another bound: a single warp takes the cycles between its instructions, plus the
 latencies of its requests, averaged over the levels that serve them; a multiprocessor executes its
 warps in waves. If both bounds are close, neither hides the other completely: they are joined as the
@@ -12,8 +13,8 @@ errors of 371 launches on an H100 fall from 12 to 11 %, but those of two tuning 
 to 8 %, and the 90th percentile of the slowdown of their choices rises from 1.11 to 1.18.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Defaults of values that a profile
-lacks add no cost: the bytes of a cache default to those of the level below it. Atomics at one
-address, uneven work, and the partial last wave are not modelled. Join with ``occupancy``.
+lacks add no cost: the bytes of a cache default to those of the level below it. Conflicts of atomics
+in shared memory, uneven work, and the partial last wave are not modelled. Join with ``occupancy``.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ UNITS = {
     "dram": "dram_time",
     "tensor": "tensor_time",
     "dispatch": "dispatch_time",
+    "atomic": "atomic_time",
 }
 
 #: Labels of the bound by number. New units come last, because stored results keep their numbers.
@@ -65,6 +67,7 @@ _GUIDE = Guide(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
+            *("atomic_words", "atomic_bytes"),
         }
     ),
     conditions=(
@@ -171,6 +174,17 @@ def dispatch_time(blocks, dispatch_cycles, core_clock):
     return blocks * dispatch_cycles / core_clock
 
 
+@equation(source="measured on an H100: a sector's atomics take turns (docs/gpu-validation.md)")
+def atomic_time(counted_warps, atomic_words, atomic_bytes, atomic_cycles, core_clock):
+    """Time in which the sectors of the L2 cache (32 bytes) execute their shares of the atomics. [s]
+
+    All sectors have equal shares of the words that the requests change. If the bytes that atomics
+    change are unknown (0), they are assumed to spread over so many sectors that they take no time.
+    """
+    shares = divide(32 * counted_warps * atomic_words, atomic_bytes, at_zero=0.0)
+    return shares * atomic_cycles / core_clock
+
+
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
     counted_warps,
@@ -211,12 +225,13 @@ def throughput_time(
     dram_time,
     tensor_time,
     dispatch_time,
+    atomic_time,
 ):
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     memory = maximum(l1_time, maximum(l2_time, dram_time))
-    return maximum(maximum(cores, memory), dispatch_time)
+    return maximum(maximum(maximum(cores, memory), dispatch_time), atomic_time)
 
 
 @equation(source="bytes of the level below over bytes requested")
