@@ -108,6 +108,7 @@ class AnswerOfVariant:
                     "gain": move.gain,
                     "who": move.lever,
                     "next": move.next_bound,
+                    "limit": move.limit,
                 }
                 for move in self.moves
             ]
@@ -300,6 +301,7 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
         until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
         text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        text += f", {move.limit}" if "shipped" in move.limit else ""
         rows.append([move.lever, f"{move.gain:.3g} times", text])
     return Table(title="what would help", columns=("who", "faster", "move"), rows=rows)
 
