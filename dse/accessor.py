@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dse.api import Comparison, Study
 
-#: In the Dataset of a comparison, each of these attributes is a JSON object with a key per model.
+#: Attributes that are a JSON object with one key per model in the Dataset of a comparison.
 _PER_MODEL = ("study", "identity")
 
 
@@ -125,7 +125,6 @@ class DatasetAccessor:
 
 
 def _public_study(ds: xr.Dataset) -> Study:
-    """Return the study of a Dataset as a :class:`dse.Study`, which has the verbs as methods."""
     from dataclasses import fields
 
     from dse.api import Study
@@ -137,7 +136,7 @@ def _public_study(ds: xr.Dataset) -> Study:
 
 
 def register_accessor() -> None:
-    """Register the accessor with xarray, now if xarray is loaded, or else when it is imported."""
+    """Register the accessor when xarray is imported, or at once if xarray is already loaded."""
     if hasattr(sys.modules.get("xarray"), "register_dataset_accessor"):
         _register(sys.modules["xarray"])
     else:

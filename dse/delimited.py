@@ -77,7 +77,7 @@ def normalize_time_unit(text: str) -> str:
 
 @contextmanager
 def table_errors() -> Iterator[None]:
-    """Convert errors of the reader of tables to :class:`DseError`."""
+    """Convert errors that reading a table raises to :class:`DseError`."""
     try:
         yield
     except delimited.TableError as error:

@@ -132,7 +132,7 @@ def evaluate(
 
 
 def _computed_labels(grid: Grid) -> dict[str, Any]:
-    """Return computed outputs that are labels, such as the set of multiprocessors to use."""
+    """Return the computed outputs that are labels, such as a set of multiprocessors to use."""
     return {
         name: (
             leaf.axes,

@@ -10,8 +10,8 @@ variable is read when this module is imported. It has some of these settings, se
     Like ``tiny``, but replace each tiny value that is a prime by a random prime up to four times as
     large, with the seed 7.
 ``numpy``
-    Use the shipped values of the sizes in ``NESTS``. After ``tiny``, this evaluates small studies
-    in NumPy instead of a loop nest, which saves about a second of compilation for each study.
+    Keep the shipped values of ``NESTS``, the sizes below which no loop nest is compiled. After
+    ``tiny``, small studies then run in NumPy: this saves a second of compilation for each study.
 ``SCAN_BLOCK=7``
     Change only this size.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-#: Maximum length of a JSON text, in bytes or characters; the longest text is read in 0.8 s.
+#: Maximum length of a JSON text, in bytes or characters. A text of this length is read in 0.8 s.
 MAX_LENGTH = 8 << 20
 
 

@@ -114,7 +114,7 @@ class Model(DisplayMixin, EquationSet):
         return resolve(bare, values=inputs, switches=chosen, outputs=[*inputs, *yielded])
 
     def needs(self, *outputs: str, **switches: object) -> tuple[str, ...]:
-        """Return the inputs on which the given outputs (default: all equations) depend.
+        """Return the inputs on which some outputs (default: all equations) depend.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").needs("ms_transition")
@@ -214,10 +214,10 @@ class Model(DisplayMixin, EquationSet):
         return border(self.graph(**switches), a, b, solve_for)
 
     def latex(self, name: str | None = None, **switches: object) -> str:
-        r"""Return equations as LaTeX in the paper's symbols, one per line, each with its source.
+        r"""Return equations as LaTeX in the paper's symbols, with sources; one equation per line.
 
-        Without a name and switches, the text has all variants of all equations; otherwise it has
-        the equation of ``name`` (default: all quantities) that is used under the switches.
+        Without a name and switches, the text has all variants of all equations. Otherwise it has
+        the equation of ``name`` (default: of each quantity) that is used under the switches.
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").latex("computation_limit"))

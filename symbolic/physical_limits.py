@@ -1,7 +1,7 @@
-"""Limits on predicted times: the work of a launch takes at least its time at peak rates.
+"""Limits on predicted times: a launch takes at least as long as its work at peak rates.
 
-A limit is a condition on quantities of any model. It does not apply if a quantity in it is unknown,
-or known only by a default that follows another quantity.
+A limit is a condition on quantities of any model. It does not apply if one of its quantities is
+unknown, or has only a default that copies another quantity.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _CYCLES = "time * core_clock * active_sms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicalLimit:
-    """A limit: the formula ``least`` must not exceed the formula ``most``.
+    """A limit: the formula ``least`` must not be larger than the formula ``most``.
 
     ``name`` is the unit or level of memory; ``statement`` states the limit in words. It applies to
-    models that have the quantities ``uses`` and none of ``without``. If it is exceeded, the first
-    quantity of ``uses`` is at fault.
+    models that have the quantities ``uses`` and none of ``without``. If a prediction breaks the
+    limit, the first quantity of ``uses`` is named as the cause.
     """
 
     name: str

@@ -27,26 +27,26 @@ class Move(DisplayMixin):
     Attributes
     ----------
     quantity : str
-        The input to move; those in ``together`` move with it, by the same factor.
+        The input to move; the inputs in ``together`` move with it, by the same factor.
     direction : str
         ``"raise"`` or ``"lower"``.
     value, until : float
         Start and end of the move. It ends at the first of these: the next bound (the border itself,
         or the first whole number beyond); the last value that the domain and all rules allow; the
-        value where the goal is best. ``until`` is NaN if there is none.
+        value where the goal is best. ``until`` is NaN if the move has no end.
     next_bound, next_limiter : str or None, tuple of str
-        The bound or case after the move (None: none follows), and its limiting terms. If only the
-        limiting terms change, ``next_bound`` is the present bound.
+        The bound or case after the move, and its limiting terms; None if no other bound follows. If
+        only the limiting terms change, ``next_bound`` is the present bound.
     gain : float
         Factor by which the goal improves, below 1 if it worsens: the ratio of the results of
         :func:`dse.evaluate` at ``until`` and ``value``, or its limit.
     along : mapping of str to float
-        Factors by which other quantities change, if the guide names any.
+        Factors by which other quantities change, if the model's guide names any.
     helps, artefact : bool
         ``helps``: the goal improves. ``artefact``: it improves only because the equations of two
         cases do not meet at their border; ``helps`` is then False.
     lever : str
-        Whose move it is: ``"programmer"``, or ``"designer"`` of the machine.
+        Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
     equation, source : str
         The quantity whose equation decides the border, and its publication.
     limit : str
@@ -100,12 +100,12 @@ class Suggestion(DisplayMixin):
         The suggesting quantity, its meaning and unit, and the publication of its equation.
     value : float or str
     of, of_unit : str
-        The input that the value is for, or the goal, and its unit.
+        Name and unit of the input to set, or of the goal if the suggestion is a remedy.
     now : float
         The current value of ``of``.
     gain : float or None
-        Factor by which the goal improves if the input takes this value; None if the input is
-        computed from others, or if the suggestion is a factor.
+        Factor by which the goal improves if the input takes this value; None if the input cannot be
+        moved, or if the suggestion has another unit.
     artefact : bool
         See :class:`Move`.
     """

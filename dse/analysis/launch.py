@@ -26,10 +26,7 @@ _SIZES_X, _SIZES_Y, _SIZES_Z = (8, 16, 32, 64, 128, 256), (1, 2, 4, 8, 16, 32), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Launch of a kernel: arguments, macros, sizes (numbers or formulas), values of its data.
-
-    ``dynamic_shared`` and ``array_bytes`` are as for :func:`dse.kernel`.
-    """
+    """Arguments, macros, sizes (numbers or formulas) and data-dependent values of a launch."""
 
     set: Mapping[str, float] = field(default_factory=dict)
     define: Mapping[str, object] = field(default_factory=dict)
@@ -107,8 +104,8 @@ def source_launch(source: str, name: str) -> LaunchOptions:
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:
     """Return the axes of a block along which other sizes can be tried, such as ``"xy"``.
 
-    These are the axes whose size the kernel reads. If macros decide the shape of the block, there
-    are none.
+    These are the axes whose size the kernel reads. If macros decide the shape of the block, the
+    text is empty.
     """
     if any(isinstance(each, str) and re.search(r"[A-Za-z_]", each) for each in block):
         return ""
@@ -121,7 +118,7 @@ def varied_sizes(source: str, block: Sequence[int | str]) -> str:
 def block_shapes(
     varied: str, block: Sequence[int], most: int = _MAX_THREADS
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes of a block to try: whole warps; only the sizes in ``varied`` change.
+    """Yield the block shapes to try: whole warps that differ only along the axes in ``varied``.
 
     >>> len(list(block_shapes("x", (256,)))), next(block_shapes("xy", (16, 16)))
     (16, (8, 4))
@@ -149,7 +146,7 @@ def block_shapes(
 
 
 def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
-    """Return the launch in the source; the values that the caller gives take precedence."""
+    """Return the launch that the caller gives, completed by the launch in the source."""
     return replace(
         in_source,
         set={**in_source.set, **given.set},

@@ -23,15 +23,15 @@ from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-#: Models that give a time, from the most to the least detailed, and the case for which each is
-#: used.
+#: Models that predict a time, the most detailed first, with the case in which each is used.
 MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline + footprint": "a GPU with caches, and bytes counted from source",
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
 
-#: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants.
+#: _MAX_DRAWS and _MIN_DRAWS: limits on the draws of assumed inputs per variant. _DRAWN_POINTS:
+#: target for the draws of all variants together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -51,9 +51,8 @@ class Prediction:
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
     quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier model
-    was used. ``assumed`` are inputs of the machine that nobody published. For
-    each variant, ``draws`` has ratios of time to predicted time while the assumed inputs vary
-    (empty if nothing is assumed).
+    was used. ``assumed`` are unpublished inputs of the machine. For each variant, ``draws`` has
+    ratios of time to predicted time while the assumed inputs vary (empty if nothing is assumed).
     """
 
     model: str
@@ -144,7 +143,6 @@ def _predict(
     given: dict[str, Any],
     reasons: Mapping[str, str],
 ) -> Prediction:
-    """Return the prediction of one model; raise GraphError where an input is missing."""
     units = limit_quantities(model)
     size = len(variants)
     draws: dict[int, Floats] = {}
@@ -212,7 +210,7 @@ def _drawn_ratios(
     inputs: Sequence[AssumedInput],
     size: int,
 ) -> list[Floats]:
-    """Draw assumed inputs; return time / median time of the draws, for each variant."""
+    """Draw assumed inputs; return, for each variant, the times of the draws / their median."""
     if not inputs:
         return []
     import xarray as xr
@@ -233,7 +231,6 @@ def _drawn_ratios(
 
 
 def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
-    """Return the indices of variants that are computed together: same quantities and labels."""
     groups: dict[Any, list[int]] = {}
     for at, variant in enumerate(variants):
         key = [(n, v if isinstance(v, str) else "") for n, v in variant.items()]
@@ -242,7 +239,6 @@ def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
 
 
 def _columns(model: Model, variants: Sequence[Inputs]) -> dict[str, Any]:
-    """Return the inputs of variants: one value if all variants share it, else an array."""
     result: dict[str, Any] = {}
     for name in variants[0]:
         values = [variant[name] for variant in variants]

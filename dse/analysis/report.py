@@ -68,7 +68,7 @@ class AnswerOfVariant:
         Quantities of the model ``roofline``: operations, bytes, and their ratios at each level of
         memory; empty where the model of the time gives no bytes.
     model, why_model : str
-        The model, and why no other one was taken.
+        The model, and why no other model was used.
     """
 
     machine: str
@@ -178,7 +178,6 @@ class Analysis(Report):
         )
 
     def _machines_answer(self, groups: Mapping[str, Sequence[AnswerOfVariant]]) -> Answer:
-        """Return the answer for several machines: the best variant on each."""
         firsts = [each[0] for each in groups.values()]
         bests = sorted((each for each in firsts if not each.status), key=lambda each: each.time)
         refused = [[each.machine, each.status] for each in firsts if each.status]
@@ -217,7 +216,6 @@ def _time_text(each: AnswerOfVariant) -> str:
 
 
 def _interval_text(each: AnswerOfVariant) -> str:
-    """Return the rows behind an interval, and on which side of it the predicted time is."""
     if each.interval is None:
         return ""
     text = each.interval.of
@@ -307,7 +305,6 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
 
 
 def _short_text(value: float, unit: str) -> str:
-    """Return a value with four digits, so that a move fits a terminal; whole numbers with six."""
     return value_text(value if value == round(value) else float(f"{value:.4g}"), unit)
 
 

@@ -17,9 +17,10 @@ An assumed number may have a ``spread``, the share by which it may be wrong to b
 number is then a random input, which answers mention. Values that a shipped machine lacks are
 assumed to be those of its nearest relatives (``dse/data/relatives.toml``).
 
-A file's own values take precedence over values of its base, and these over the limits of the
-compute capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may
-declare further quantities, such as the arguments of a kernel, for its own values and for studies::
+A file's own values take precedence over values of its base. Values of the base take precedence over
+the limits of the compute capability. A workload file has neither ``compute_capability`` nor
+``[unknown]``. It may declare further quantities, such as the arguments of a kernel, for its own
+values and for studies::
 
     [quantities]
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
@@ -53,15 +54,12 @@ from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
 
-# --- Files of machines and workloads, and hints for unknown names
-
-
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 
 
 def absolute_path(path: Path) -> Path:
-    """Return a path without ``..``, so that cycles of bases are detected; links stay."""
+    """Return a path without ``..``, so that cycles of bases are detected; links are kept."""
     return Path(os.path.abspath(path))
 
 
@@ -82,7 +80,7 @@ def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[
 
 
 def entry_paths(kind: str) -> Mapping[str, list[Path]]:
-    """Return the paths of the files of each name, sorted by name, without parsing the files."""
+    """Return the paths of the files for each name, sorted by name; the files are not parsed."""
     return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
 
 
@@ -123,7 +121,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
 
 
 def _product_hint(name: str) -> str:
-    """Return an explanation if a name is that of a product, else ``""``."""
+    """Return a hint if a name is the name of a product, else ``""``."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)
@@ -215,7 +213,6 @@ class Entry(DisplayMixin):
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
-    """Return title and limits of every compute capability."""
     tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
     limits: dict[str, tuple[str, dict[str, Value]]] = {
         name: (title, {}) for name, title in tree["titles"].items()
@@ -296,7 +293,7 @@ def _load(
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
     if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
-        # a designer may change n_sms, but the printed rates are for the present number
+        # a designer may change n_sms, but the published rates hold for the number in the file
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     if kind == "machine" and path.parent == _DATA / "machines":
@@ -397,9 +394,6 @@ def entry_titles(kind: str) -> dict[str, str]:
     return titles
 
 
-# --- Values that nobody publishes, from the nearest relatives of a machine
-
-
 @lru_cache(maxsize=1)
 def _relatives() -> dict[str, Any]:
     tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
@@ -437,8 +431,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    Ends of intervals are not taken, because their defaults are wider. If power limits the speed of
-    the relative, attained shares are scaled by this machine's power / rate over the relative's.
+    If power limits the relative's speed, attained shares are scaled by the ratio of
+    power / rate between this machine and the relative.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:
@@ -462,7 +456,7 @@ _TRIAD_SPREAD = 0.05
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:
-    """Return the share of the printed bandwidth that kernels attain with this type of memory."""
+    """Return the share of printed bandwidth that kernels attain with a machine's memory type."""
     for kind, row in _relatives()["memory"].items():
         if not {entry.name, entry.base} & {*row["machines"]}:
             continue
@@ -538,9 +532,6 @@ def entry_number(entry: Entry, formula: str) -> float:
     return float(compute(parse(formula, TABLE)))
 
 
-# --- Names of products as users write them
-
-
 def normalized_name(name: str) -> str:
     """Return a name without maker, signs, spaces and capitals: ``rtx3080``, ``a100sxm480gb``."""
     return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
@@ -591,14 +582,11 @@ def parse_capability(name: str) -> str:
     return ".".join(part for part in match.groups() if part) if match else ""
 
 
-# --- Models that lack a value of a machine
-
-
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
     Inputs with a default, and those that the workload or the programmer supplies, do not count as
-    missing. Inputs of a formula in the machine's values do.
+    missing. Unknown inputs of the machine's formulas are missing.
     """
     missing = {}
     known = models()
@@ -617,7 +605,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
 
 
 def formula_inputs(name: str, value: object) -> tuple[str, ...]:
-    """Return the quantities in a value that is a formula; none for a number."""
+    """Return the quantities in a formula; an empty tuple for a number."""
     from symbolic.expression import parse_value
     from symbolic.ops import Node, references
 

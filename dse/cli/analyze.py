@@ -22,7 +22,7 @@ from dse.cli.options import (
 )
 from dse.progress import show_progress
 
-#: Seconds until progress is shown: an answer takes seconds, and a blank screen looks like a fault.
+#: Seconds until progress is shown; a blank screen for several seconds looks like a fault.
 _SHOWN_AFTER = 0.05
 
 _MACHINE = "Machines, or paths of their files, with commas between"

@@ -23,7 +23,6 @@ from symbolic.answer import Answer, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Number of configurations in the text by default; the JSON contains all of them.
 _ROWS = 10
 
 

@@ -36,7 +36,7 @@ _OUT = "File for the workload, or for a table of variants; default: print the wo
 
 
 def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
-    """Return an option that takes NAME=NUMBER, several separated by commas."""
+    """Return an option that takes pairs NAME=NUMBER, separated by commas."""
 
     def parse(texts: dict[str, str]) -> dict[str, float]:
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: If durations are rounded to units, remedies are computed with units longer by this factor.
+#: Factor by which the unit of durations is longer for remedies, if durations are rounded.
 _COARSER = 5
 
 
@@ -110,9 +110,8 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if (
-            unit > 1
-        ):  # remedies are compared with a launch whose durations are rounded in the same way
+        # compare remedies with a launch whose durations are rounded in the same way
+        if unit > 1:
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],
@@ -213,7 +212,6 @@ def _deadline_steps(text: str, step: float | None) -> float:
     return (_parse_seconds("deadline", text) or 0.0) / step
 
 
-# --- text
 _TIME_SHARES = {
     "working": "lanes work",
     "lanes": "lanes wait for the longest lane of their warp",

@@ -14,9 +14,8 @@ import dse
 from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
 
-#: Decorator that adds an option or an argument to the function of a command.
 OptionDecorator = Callable[[Any], Any]
-#: Pattern of START:STOP at the beginning of a range; labels such as geometric:0.05 do not match.
+#: A range begins with START:STOP. Labels such as geometric:0.05 do not match.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -26,7 +25,6 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(escape_controls(text), err=err)
 
 
-# --- completion of names by the shell
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
@@ -76,7 +74,6 @@ def complete_point(
     return [CompletionItem(f"{name}={row.value}") for row in rows]
 
 
-# --- the options
 def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that have a value; a verb uses defaults for all other options."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}

@@ -39,9 +39,8 @@ _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
-#: Values of --log: the axes that become logarithmic.
 _SIDES = ("x", "y", "xy")
-#: Default resolution of a figure in dots per inch.
+#: Default resolution in dots per inch.
 _DPI = 110
 #: Upper limit on the width and on the height of a figure in pixels.
 _MAX_PIXELS = 20_000
@@ -178,7 +177,6 @@ def _kernel_arguments(
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
-    """Apply the options --log and --title to the panels of a figure."""
     from dse.plots.axes import set_title, use_log_scale
 
     panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
@@ -201,7 +199,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return all arguments of the function that draws a kind, and the defaults among them."""
+    """Return the arguments of the function that draws a figure, and those taken from defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -278,7 +276,6 @@ def _study(
     )
 
 
-# --- figures of papers
 _OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
 
 
@@ -362,7 +359,6 @@ def _figure_list(paper: Paper) -> str:
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
 
 
-# --- size and file of a figure
 #: Minimum width and minimum height of a figure. [inch]
 _LEAST = (4.0, 3.0)
 #: Maximum width, and maximum height, of a figure. [inch]
@@ -370,7 +366,7 @@ _MOST = 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
-    """Write a figure; if labels do not fit, enlarge it, or raise an error if its size is fixed."""
+    """Write a figure whose labels fit: enlarge it, or raise an error if its size is fixed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
         for attempts_left in range(0 if is_fixed_size else 3, -1, -1):
@@ -410,7 +406,7 @@ def write_figure(figure: Any, path: Path, dpi: int = _DPI) -> None:
 
 
 def new_axes(size: str | None) -> Any:
-    """Return the Axes of a new figure of a size such as 6.4x4.2 inches; None for no size."""
+    """Return the Axes of a new figure of a size such as 6.4x4.2 (inches); None without a size."""
     if size is None:
         return None
     from dse.plots.axes import new_figure

@@ -95,7 +95,7 @@ def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
 def _tables(
     text: str, result: Mapping[str, Any], place_text: str, notes: list[str]
 ) -> Iterator[Table]:
-    """Yield the tables of one output: its axes and its elasticities; or add a note instead."""
+    """Yield the tables of one output's axes and elasticities; note why elasticities are missing."""
     unit = result["unit"]
     mean, std, here = (value_text(result[name], unit) for name in ("mean", "std", "value"))
     counted, points = result["counted"], result["points"]

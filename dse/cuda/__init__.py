@@ -1,8 +1,8 @@
 """Count the instructions of a CUDA kernel without a GPU.
 
 Source is compiled to a cubin, which is disassembled; PTX text is read into the same record. The
-control flow, register values, trip counts and addresses are derived from this record, and from them
-the counts that models need.
+control flow, register values, trip counts and addresses are derived from this record. The counts
+that models need are computed from these.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def kernel(
 
 
 def _machine_code(compiled_object: object) -> bytes:
-    """Return the cubin or PTX that an object consists of, or that it contains."""
+    """Return the cubin or PTX in an object, which may consist of these bytes alone."""
     asm = getattr(compiled_object, "asm", None)
     code = asm.get("cubin") if isinstance(asm, Mapping) else compiled_object
     if isinstance(code, (bytes, bytearray)):

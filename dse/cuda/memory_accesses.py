@@ -1,11 +1,12 @@
 """Count the memory requests of warps: addresses of lanes, sectors, wavefronts and footprints.
 
-Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each, for all lanes that want
-it (CUDA C++ Programming Guide, shared memory). A wavefront carries 4 bytes a lane, so that accesses
-of 8 bytes a lane are served by half warps and those of 16 by quarters. Two such parts share a
-wavefront if lanes next to each other, or two apart, load the same in pairs (NVIDIA, developer forum
-77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The L1 cache reads four
-sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
+Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each bank, for all lanes that
+need it (CUDA C++ Programming Guide, shared memory). A wavefront carries 4 bytes per lane. So
+accesses of 8 bytes per lane are served by half warps, and accesses of 16 bytes by quarter warps.
+Two such parts share a wavefront if pairs of lanes (neighbours, or two apart) load the same bytes
+(NVIDIA, developer forum 77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The
+L1 cache reads four sectors in a wavefront, each from a different quarter of a line (Khairy 2020,
+Accel-Sim).
 
 From one iteration or block to the next, the addresses of all lanes mostly move by the same
 constant. Then only their offsets in a sector matter, whose distribution is computed exactly. If
@@ -92,7 +93,6 @@ def shared_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool 
 def _count_by_groups(
     count: Callable[[int], Any], addresses: Lanes, active: Mask, width: int, load: bool
 ) -> Any:
-    """Return ``count(groups)``, with half as many groups if pairs of lanes load the same words."""
     words = max(width // WORD, 1)
     if load and words > 1:
         return np.where(_has_equal_pairs(addresses, active), count(words // 2), count(words))
@@ -112,10 +112,7 @@ def _active_groups(active: Mask, groups: int) -> Any:
 
 
 def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
-    """Return the mask of requests in which pairs of active lanes have equal addresses.
-
-    The lanes of all pairs are next to each other, or all are two apart.
-    """
+    """Return the mask of requests in which pairs of active lanes have equal addresses."""
     lanes = np.arange(addresses.shape[-1])
     return np.logical_or.reduce([
         ((addresses == addresses[:, lanes ^ by]) | ~active | ~active[:, lanes ^ by]).all(axis=-1)
@@ -190,7 +187,6 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
 
 
 def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> list[Atom]:
-    """Return the atoms in the trip counts on which an address or a guard depends."""
     every = {
         **required_trip_counts(address, launch.trip_counts),
         **required_trip_counts(guard, launch.trip_counts),
@@ -284,8 +280,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: Number of runs of an instruction (as an expression, per warp, and per thread), the expression of
-#: its active lanes, and whether its guard is known.
+#: How often an instruction runs: an expression, the numbers per warp and per thread, the expression
+#: of its active lanes, and whether its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -295,8 +291,8 @@ Address = tuple[IntExpr, int]
 class MemoryAccess:
     """The requests of a memory instruction, on average over warps.
 
-    ``runs`` is the block of the instruction and the number of its runs. ``sectors`` is None if the
-    address depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
+    ``runs`` is the instruction's block and number of runs. ``sectors`` is None if the address
+    depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
     ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. Atomics change
     ``atomic_words`` words. The guard depends on the inputs ``lane_inputs``, the addresses depend on
     ``address_inputs``.
@@ -330,10 +326,10 @@ class MemoryAccess:
 class MemoryAccesses:
     """The memory requests of a launch, added one by one.
 
-    ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. Requests of a
-    warp count sectors. Each byte that a block loads or stores counts once as traffic of the L2
-    cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in
-    caches.
+    ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. A warp's
+    requests are counted in sectors. Each byte that a block loads or stores counts once as traffic
+    of the L2 cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to
+    stay in caches.
 
     Bytes at unknown addresses are assumed to be touched by no other access. Their number is limited
     by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
@@ -355,10 +351,10 @@ class MemoryAccesses:
         self._atomic_limits: dict[int | None, float] = {}
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._local_bytes = 0.0
-        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown one).
+        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown).
         self._unknown_bytes: dict[tuple[str, int | None], float] = defaultdict(float)
         self._unknown_accesses: dict[tuple[str, Address | None], float] = {}
-        #: Arguments that are addresses of arrays, which begin at whole lines.
+        #: Arguments that are addresses of arrays. An array begins at a whole cache line.
         self._bases = launch.pointers.difference(launch.arguments)
         self._address_cache: dict[tuple[IntExpr, int], Address] = {}
 
@@ -505,9 +501,7 @@ class MemoryAccesses:
                 formulas[name] = f"{before}{grows / size:.10g} * {quantity}"
         return values, formulas
 
-    # --- addresses
     def _address(self, instruction: Instruction, block: int, place: int) -> Address | None:
-        """Return the address of an instruction as an expression; None if its text has none."""
         if (parts := address_terms(instruction.text, instruction.kind == "global_copy")) is None:
             return None
         values, total = self.analysis.values, ZERO
@@ -529,7 +523,6 @@ class MemoryAccesses:
         return result
 
     def _is_known(self, value: IntExpr) -> bool:
-        """True if a value is known at each thread and does not depend on data."""
         return not any(
             one.kind in _UNKNOWN_KINDS
             or (one.kind == "argument" and one.args[0] not in self.launch.arguments)
@@ -606,7 +599,6 @@ def _lane_part(address: IntExpr) -> IntExpr:
 def _mean_cost(
     requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool, size: int
 ) -> tuple[float, float, float]:
-    """Return the mean sectors, the mean wavefronts and the fewest possible sectors of requests."""
     count = shared_wavefronts if shared else cache_wavefronts
     wavefronts = requests.mean(count(addresses, requests.active, width, load=load))
     touched = requests.mean(sectors(addresses, requests.active, width, size))
@@ -651,8 +643,8 @@ _EVALUABLE_KINDS = (
 )
 
 ByteRanges = npt.NDArray[np.int64]
-#: Arrays (or the address if there is none), strides by iterations, strides by blocks, and the bytes
-#: touched before any of these moves.
+#: Arrays (or the address if there is none), strides per iteration, strides per block, and the bytes
+#: touched at iteration and block 0.
 AccessPattern = tuple[tuple[object, ...], Strides, Strides, ByteRanges]
 #: Direction, arrays and strides: accesses with equal keys form one set.
 AccessKey = tuple[str, tuple[object, ...], Strides, Strides]
@@ -671,10 +663,10 @@ class ByteSet:
         self.low, self.high = int(self.ranges[0, 0]), int(self.ranges[-1, 1])
 
     def repeat(self, stride: int, count: int) -> ByteSet:
-        """Return the union of the set with its copies, each ``stride`` bytes after the last.
+        """Return the union of the set with its copies, which are ``stride`` bytes apart.
 
-        If there are too many copies, only the first copies are computed: once copies are farther
-        from the first than the length of the set, each copy adds the same number of bytes.
+        Only the first copies are computed if there are too many. Once copies are farther from the
+        first than the length of the set, each copy adds the same number of bytes.
         """
         if stride == 0 or count <= 1:
             return self
@@ -710,7 +702,6 @@ def byte_count(ranges: ByteRanges) -> int:
 
 
 def _sector_span(low: int, high: int) -> float:
-    """Return the total size in bytes of the sectors that the addresses from low to high touch."""
     return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
 
 
@@ -727,7 +718,7 @@ def union_ranges(ranges: ByteRanges) -> ByteRanges:
     return np.stack([ranges[first, 0], reach[last]], axis=1)
 
 
-#: Bytes that do not depend on the size of the block or launch, and bytes that grow with this size.
+#: Bytes that do not depend on the size of the block or launch, and bytes that grow with that size.
 FixedAndGrowing = npt.NDArray[np.float64]
 
 
@@ -781,11 +772,7 @@ class Footprints:
         return loaded + stored
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes loaded or stored, limited for each array to the range that is touched.
-
-        The bytes of one block grow with its size, unless each access touches only one address. The
-        bytes of all blocks grow with the grid if the block index changes the addresses.
-        """
+        """Return the bytes loaded or stored, limited for each array to the range touched."""
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1
         for key, ranges in self._sets.items():

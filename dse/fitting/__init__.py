@@ -199,7 +199,6 @@ def data_identity(data: Any) -> dict[str, str]:
 
 
 def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
-    """Return, for an error, which prediction is NaN in the middle of the starting ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):
@@ -217,7 +216,6 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
 
 
 def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
-    """Check the rows, and return the least-squares problem of fitting the model to them."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)
@@ -265,7 +263,6 @@ def _make_fit(
     labels: tuple[str, ...],
     request: Mapping[str, Any],
 ) -> Fit:
-    """Return the result of a search as a fit, with standard errors and errors of left-out rows."""
     matrix, undetermined = covariance(problem, solution)
     if undetermined:
         several = len(undetermined) > 1

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from symbolic.model import Model
 
 
-#: Per regime of TMM: condition on its rows, coefficients fitted to them, coefficients set to 0.
+#: For each regime of TMM: the condition that selects its rows, the fitted coefficients, and the
+#: coefficients that are set to 0.
 _REGIMES = {
     "memory": (
         "bound == 2",
@@ -77,7 +78,8 @@ class Calibration(FitReport):
     groups : mapping of str to array
         (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
     tried : tuple of mapping
-        Alternatives: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
+        For each alternative: its values (``set``), whether it was chosen (``chosen``), and the
+        error of left-out rows (``error``) or the reason why there is none (``reason``).
     undetermined : tuple of str
         Quantities that the rows do not determine, and that have the value of the machine.
     design : tuple of mapping
@@ -313,7 +315,6 @@ def _calibrate_free(
 def _calibrate_by_label(
     data: Any, model: Model, names: Sequence[str], to: str, design: int, options: dict[str, Any]
 ) -> Calibration:
-    """Return the fits for each label of a switch in the rows, and the rows to measure next."""
     table = read_table(data)
     quantities = {name: model.resolve_symbol(name) for name in table.columns}
     columns = {q: n for n, q in quantities.items() if q in model.inputs and q not in names}
@@ -391,7 +392,6 @@ _GRID_STEPS = 12
 def _add_grid(
     model: Model, arrays: dict[str, Floats], labels: Any, measured: Any
 ) -> tuple[dict[str, Floats], Any, Any]:
-    """Return the rows, and further rows on a grid over the typical ranges of the columns."""
     steps = []
     for name in arrays:
         row = model.quantity(name)
@@ -414,7 +414,7 @@ def _add_grid(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return, for each label, (predicted - measured) / measured of its rows if left out."""
+    """Return (predicted - measured) / measured for the left-out rows of each label."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)
@@ -437,7 +437,6 @@ def left_out_errors(
 
 
 def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
-    """Raise an error if a column ``bound`` has a value other than 0, 1 and 2."""
     table = read_table(data)
     if isinstance(columns, Mapping):
         header = columns.get("bound")

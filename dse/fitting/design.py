@@ -1,10 +1,10 @@
 """Propose the measurements that determine the free quantities of a model best.
 
 The next row is the one that reduces the mean variance of predictions over all candidates most. A
-prediction errs because quantities are not known, by a share of ``PRIOR`` before any measurement,
-and because the model is not exact: its error, a share of ``DISCREPANCY``, is similar for shapes
-whose columns differ by less than a factor of ``SIMILAR``. Without the second term the rows would
-be extreme shapes that lie close together (a D-optimal design), where the model is least exact.
+prediction has two errors. The quantities are uncertain: their relative error is ``PRIOR`` before
+any measurement. The model is not exact: its relative error, ``DISCREPANCY``, is similar for shapes
+whose columns differ by less than a factor of ``SIMILAR``. Without the second error, the rows would
+be extreme shapes that lie close together (a D-optimal design).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
 #: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
-#: Errors of the model are similar in rows whose columns differ by less than this factor.
+#: The model has similar errors in rows whose columns differ by less than this factor.
 SIMILAR = 4.0
-#: Relative step of numerical derivatives; maximum number of candidates that are compared.
+#: STEP: relative step of numerical derivatives. MAX_CANDIDATES: upper limit on compared candidates.
 STEP, MAX_CANDIDATES = 0.05, 2000
 #: A quantity is determined if its standard deviation is at most this share of ``PRIOR``.
 DETERMINED = 0.5
@@ -37,7 +37,7 @@ def log_slopes(
     to: str,
     options: Mapping[str, Any],
 ) -> Floats:
-    """Return derivatives of log predictions by log values, of shape (rows, quantities)."""
+    """Return the derivatives d log(prediction) / d log(value), shape (rows, quantities)."""
     from dse.evaluation import evaluate
 
     count = len(values)

@@ -106,10 +106,7 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return a mask of the values whose joint changes can leave the predictions unchanged.
-
-    Joint changes that move a value at a bound beyond the bound are not considered.
-    """
+    """Return a mask of the values that can change together without changing the predictions."""
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
         return none
@@ -125,7 +122,7 @@ def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[s
     """Return the covariance of the values, and the quantities that the rows do not determine.
 
     The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of residuals - number of free
-    values). A value at an end of its domain is treated as fixed; its entries are NaN.
+    values). A value at an end of its domain is treated as fixed, and its covariances are NaN.
     """
     keys = [c.key for c in problem.parameters]
     full = np.full((len(keys), len(keys)), math.nan)
@@ -173,7 +170,7 @@ class Fit(FitReport):
         s² (JᵀJ)⁻¹ with the Jacobian J of the residuals, in the order of ``values``; s² is the sum
         of squares / (number of residuals - number of free values).
     relative : bool
-        True if residuals are divided by the measured values; else they are in the same unit.
+        True if residuals are divided by the measured values; False if they keep the unit.
     residuals : mapping of str to array
         Predicted - measured, for each quantity and row; divided by measured if ``relative``.
     left_out : mapping of str to array

@@ -1,9 +1,9 @@
 """Measure the GPU of this machine by microbenchmarks (the extra ``gpu``).
 
 The functions measure Transit's curves, shortest paths, blocks and times of launches, latencies, the
-loss of lockstep, clocks and power. Each returns the columns of a table; :func:`dataset_of` makes a
-Dataset of them, with the device and the method. All raise LawError if numba-cuda or a GPU is
-missing, and DseError for impossible numbers or a wrong result of a kernel.
+loss of lockstep, clocks and power. Each function returns the columns of a table; :func:`dataset_of`
+makes a Dataset of them, with the device and the method. All functions raise LawError if numba-cuda
+or a GPU is missing, and DseError for impossible numbers or a wrong result of a kernel.
 """
 
 from __future__ import annotations

@@ -3,9 +3,6 @@
 There are measurements of Transit's two curves (Li 2015, §3), latency, clocks and power, times of
 launches and of their blocks, the loss of lockstep (Swatman 2022, Algorithm 1), and all-pairs
 shortest paths (Ma 2014, §IV).
-
-All functions raise LawError if numba-cuda or a GPU is missing, and DseError for impossible numbers
-or a wrong result of a kernel.
 """
 
 from __future__ import annotations
@@ -82,7 +79,6 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
 def _compute_launch(
     kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32
 ) -> CheckedLaunch:
-    """Return a launch whose threads only compute; ``shape`` is (blocks, threads)."""
     one = kernels.cuda.to_device(np.ones(1, kind))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 
@@ -315,7 +311,6 @@ def power(
 def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
-    """Return pairs (memory clock, core clock) to set; one pair of NaN if the driver offers none."""
     if not offered:
         if clocks or memory_clocks:
             raise DseError(

@@ -61,7 +61,7 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 def column_unit(
     name: str, header: str, unit: str, values: NDArray[Any]
 ) -> tuple[Fraction, dict[str, Any]]:
-    """Return the exact factor that converts a column to the stored unit, and its attributes."""
+    """Return a column's exact factor to the stored unit, and the attributes of the column."""
     row = TABLE.get(name)
     meaning = row.meaning if row is not None and row.meaning else header
     if values.dtype.kind not in "if":
@@ -220,7 +220,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
 
 
 def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Convert the reasons to numbers (0: success); return the numbers and their meanings."""
+    """Convert reasons of failure to numbers (0: success); return the numbers and their meanings."""
     reasons = [CORRECT]
     place = {"": 0, CORRECT: 0}
     for reason in reasons_by_row:
@@ -285,9 +285,6 @@ def _finite_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --- single runs of measured configurations, along the dimension ``run``
-
-
 def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
     """Split repeated measurements into one column per run; return the records and these columns.
 
@@ -340,7 +337,7 @@ def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Seq
 
 
 def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
-    """Stack the columns of the runs of each repeated quantity along the dimension ``run``."""
+    """Stack the columns of each repeated quantity, one per run, along the dimension ``run``."""
     import xarray as xr
 
     for name, run_columns in names.items():
@@ -415,7 +412,6 @@ def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[A
 
 
 def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """Return, for each row, the index of its cell in the flat grid."""
     index = []
     for axis, values in axes.items():
         order = np.argsort(values)

@@ -76,7 +76,7 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
 
 
 def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
-    """Return the attribute of a Dataset that lists its assumed inputs; empty if it has none."""
+    """Return the attribute of a Dataset that lists its assumed inputs; an empty dict for none."""
     rows = [each.to_dict() for each in used_inputs(grid, assumed)]
     return {"assumed": json.dumps(rows)} if rows else {}
 

@@ -44,15 +44,14 @@ if TYPE_CHECKING:
 
 
 _BINS = 60
-#: If the pair (max, sum) has more outcomes than this, single probabilities are not drawn.
+#: Maximum number of outcomes of the pair (max, sum) for which single probabilities are drawn.
 _MAX_OUTCOMES = 20_000_000
 _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
-#: Smallest tail probability that is drawn.
+#: Tail probabilities below this limit are not drawn.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
 
 
-# --- quantiles along an axis
 def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, Any], middle: Any, color: str) -> None:
     for strength, (label, (low, high)) in zip((0.2, 0.4), bands.items(), strict=True):
         ax.fill_between(x, low, high, color=color, alpha=strength, lw=0, label=label)
@@ -106,7 +105,6 @@ def bands(
     return ax
 
 
-# --- the distribution of an output of a study
 def outcome(
     source: StudyData, quantity: str, *, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
@@ -135,7 +133,6 @@ def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-# --- the loss of groups in lockstep
 def loss(
     *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
 ) -> Axes:
@@ -181,15 +178,13 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
 
 
 def _bin_edges(law: Law) -> Any:
-    """Return the edges of bins between the quantiles 1e-4 and 1 - 1e-4 of the loss."""
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
-    edges[0] = np.nextafter(edges[0], 0)  # a bin includes its upper edge
+    edges[0] = np.nextafter(edges[0], 0)  # a bin contains its upper edge
     return edges
 
 
 def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **marks: float) -> None:
-    """Draw the exact and simulated probability of each bin, and vertical lines at ``marks``."""
     shares = np.histogram(samples, edges)[0] / len(samples)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(samples))
@@ -249,7 +244,6 @@ def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float,
     ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
 
 
-# --- the time of a launch
 def _visible_slice(cdf: Any) -> slice:
     """Return the slice of a CDF in which both tails have at least the probability _MIN_TAIL."""
     first, last = np.searchsorted(cdf, [_MIN_TAIL, 1 - _MIN_TAIL])
@@ -257,7 +251,7 @@ def _visible_slice(cdf: Any) -> slice:
 
 
 def format_time_axis(ax: Axes) -> None:
-    """Label the x axis as the time of a launch, and format its numbers with SI prefixes."""
+    """Label the x axis with the time of a launch, and format its numbers with SI prefixes."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -287,10 +281,7 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
 
 
 def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
-    """Return the tail of the launch time for each configuration, as a line.
-
-    The ``coordinates`` of a line are the mean, the estimate by waves and the time of a step.
-    """
+    """Return, for each configuration, a line with the tail of the launch time."""
     if not isinstance(source, StudyData):
         raise DseError("the law of a launch needs a study, not its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
@@ -356,8 +347,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     return figure
 
 
-# --- timelines: warps of a multiprocessor, lanes in lockstep, blocks of a launch
-#: Boxes narrower than this fraction of the plot get no number.
+#: Boxes narrower than this fraction of the plot show no number.
 _MIN_LABEL_SHARE = 0.02
 _MAX_SLOTS = 48
 _BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]

@@ -42,8 +42,6 @@ class NotebookFigure(Figure):
 
 
 class _NotebookAxes(Axes):
-    """An Axes whose display in a notebook shows its figure."""
-
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         figure = self.get_figure(root=True)
         assert isinstance(figure, NotebookFigure)

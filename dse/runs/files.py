@@ -117,7 +117,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     if not names:
         return ds
     grid = replace(study, outputs=names, best=None).grid()
-    # if a quantity is random, grid.outputs has its mean and the error of the mean instead
+    # for a random quantity, grid.outputs has its mean and the error of the mean instead
     return add_lazy_outputs(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
 
 

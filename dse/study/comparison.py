@@ -25,7 +25,7 @@ class ComparisonData:
 
     @classmethod
     def from_models(cls, kind: type[StudyData], models: Sequence[Any], **settings: Any) -> Self:
-        """Build a comparison: one study for each of two or more different models."""
+        """Build a comparison of two or more different models, with one study for each model."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
             raise DseError(f"model = {list(models)!r}: expected two or more models, each once")
@@ -101,7 +101,7 @@ def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
-    """Merge flag attributes; keep one mapping per model if a value has several meanings."""
+    """Merge flag attributes. If a value has several meanings, return one mapping per model."""
     flagged = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
     if not flagged:
         return {}

@@ -80,7 +80,7 @@ class StudyData:
                 raise DseError(f"{key} = {value!r}: expected a name or a path")
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
-        for key in ("axes", "set", "random"):  # copy, because the caller may change its mappings
+        for key in ("axes", "set", "random"):  # a copy: the caller may change its mappings
             object.__setattr__(self, key, copy_nested(getattr(self, key)))
         if self.fit is not None:
             from dse.inputs.fit_file import read_fits
@@ -158,7 +158,7 @@ class StudyData:
         )
 
     def _laws_with_assumed(self, model: Model, axes: Sequence[Axis]) -> dict[str, Any]:
-        """Return the laws of the study and, on request, laws of inputs that nobody published."""
+        """Return the laws of the study, and on request the laws of inputs that nobody published."""
         from dse.inputs.assumed import used_inputs
 
         laws = dict(self.random)
@@ -257,7 +257,7 @@ class StudyData:
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
 
     def _output_statistics(self) -> frozenset[str]:
-        """Return the statistics among the outputs of a run; queries reuse their tables."""
+        """Return the statistics among the outputs of a run, whose tables queries can reuse."""
         outputs = self._outputs()
         names = [
             *outputs,
@@ -286,7 +286,6 @@ class StudyData:
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in names))
 
     def _drop_draws(self, grid: Grid, more: Sequence[str]) -> Grid:
-        """Replace random outputs of a grid by their statistics, and remove the axis of draws."""
         formulas = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
         formulas += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
         check_not_random(grid, formulas)
@@ -302,12 +301,12 @@ class StudyData:
                         "leave it out"
                     )
                 outputs += known
-            elif name in grid.outputs:  # an axis is not in grid.outputs; it is a coordinate
+            elif name in grid.outputs:  # an axis is a coordinate and not in grid.outputs
                 outputs.append(name)
         for name in more:
             if not name.isidentifier():
                 outputs += mean_and_error(name, self._parts.model)
-            elif name in grid.outputs:  # axes and zipped columns are coordinates
+            elif name in grid.outputs:
                 outputs.append(name)
         return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
 
@@ -346,8 +345,8 @@ class StudyData:
     ) -> Grid:
         """Return the grid for a query, and warn of points at which a formula fails.
 
-        Axes that only occur inside statistics of the query are removed, and so is the axis of
-        draws unless it is in ``per``.
+        Axes that the query uses only inside statistics are removed. The axis of draws is removed
+        unless it is in ``per``.
         """
         from sweeps.grid.failures import failures_of
 
@@ -378,7 +377,6 @@ class StudyData:
         self.grid(self._needed_quantities(best.goals), best.where)
 
 
-# --- the canonical text of a study
 def _hash_draws(parts: StudyInputs) -> str:
     result = hashlib.sha256()
     for axis in parts.axes:
@@ -402,7 +400,7 @@ def _axis_json(axis: Axis) -> Any:
 
 
 def _hash_if_long(array: np.ndarray[Any, Any]) -> Any:
-    """Return a list of values, or a hash if there are more than 1000: the text must stay short."""
+    """Return a list of values, or a hash of more than 1000 values, so that the text stays short."""
     if array.size <= 1000:
         return array.tolist()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
@@ -430,11 +428,10 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_jsonable(item) for item in value]
     if not isinstance(value, (str, bool, int, float, np.generic)):
-        return str(value)  # a law; the text also has a hash of its draws
+        return str(value)
     return value.item() if isinstance(value, np.generic) else value
 
 
-# --- the query in the table ``[best]`` of a study file
 _BEST_KEYS = ("minimize", "maximize", "per", "where", "top")
 
 

@@ -1,7 +1,7 @@
 """Measured errors of the models as intervals, and the chance that a variant is the fastest.
 
-``dse/data/model_errors.toml`` has, for each class of kernels and machine, quantiles of the
-logarithm of measured over predicted time. ``docs/model_errors.py`` computes it from measured rows.
+``dse/data/model_errors.toml`` has quantiles of log(measured / predicted time) for each class of
+kernels and each machine. ``docs/model_errors.py`` computes this file from measured rows.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class ErrorClass:
     """Quantiles of log(measured / predicted) for kernels of one class.
 
     ``limit`` is the class of the kernels (empty: all kernels). ``machine`` is the machine of all
-    rows. If it is empty, the quantiles are for a machine without rows. They are widened, because
-    the number of ``machines`` is small.
+    rows. If it is empty, the quantiles are for a machine without rows, and are widened because the
+    number of ``machines`` is small.
     """
 
     model: str
@@ -58,8 +58,8 @@ class ErrorClass:
 class ErrorInterval:
     """Interval of measured / predicted time, with the probability ``level``.
 
-    ``of`` names the class from whose ``rows`` on ``machines`` the interval comes. ``is_known`` is
-    True if kernels of this class were measured on the machine itself.
+    The interval comes from ``rows`` measured rows of the class ``of`` on ``machines``. ``is_known``
+    is True if kernels of this class were measured on the machine itself.
     """
 
     low: float
@@ -95,7 +95,7 @@ def _file() -> tuple[tuple[float, ...], float, tuple[ErrorClass, ...]]:
 
 
 def read_classes() -> tuple[ErrorClass, ...]:
-    """Return the classes of the file."""
+    """Return the error classes in ``dse/data/model_errors.toml``."""
     return _file()[2]
 
 
@@ -210,7 +210,7 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
 
     ``ratios`` are draws of time / predicted time while the unknown inputs vary. They do not depend
     on the model's error. So the result's distance from the middle (in logarithms) is the root of
-    the sum of squares of two distances: that of the interval's end, and |log| of a quantile.
+    the sum of squares of two distances: the interval end's distance, and |log| of a quantile.
     """
     if not ratios.size:
         return interval.low, interval.high
@@ -225,22 +225,22 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
 # --- learning
 #: Probabilities of the quantiles in the file.
 PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995)
-#: A class has quantiles for a machine without rows if it has at least this many machines; with
-#: fewer, a wider class is used.
+#: A class needs at least this number of machines to have quantiles for a machine without rows. With
+#: fewer machines, a wider class is used.
 MIN_MACHINES = 2
 MIN_ROWS = 30  # a machine with fewer rows in a class has no quantiles of its own
 FEW_ROWS = 10  # a machine with fewer rows in a class is left out of the class
-#: With fewer observations, Student's factor for this number is used: that for two (100) is useless.
+#: Student's factor is taken for at least this number of observations: for two it would be 100.
 LEAST_FACTOR = 3
 
 
 def row_quantiles(errors: Floats) -> Floats:
-    """Return the quantiles of a further row of the same kind, at the levels PROBABILITIES."""
+    """Return the quantiles for a new row of the same kind, at the levels PROBABILITIES."""
     return np.quantile(errors, PROBABILITIES, method="weibull")
 
 
 def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
-    """Return quantiles for a further machine from errors by machine and kernel.
+    """Return quantiles for a machine without rows, from errors by machine and kernel.
 
     All machines have equal weights, and so have the kernels of a machine. Distances from the median
     are multiplied by Student's factor for n observations: n is the number of machines or of
@@ -276,8 +276,8 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
 def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
     """Return the classes of errors, learnt from a table of measured rows.
 
-    Its columns are ``model``, ``limit``, ``machine``, ``kernel`` and ``error`` (the logarithm of
-    measured over predicted time).
+    The table has the columns ``model``, ``limit``, ``machine``, ``kernel`` and ``error``, which is
+    log(measured / predicted time).
     """
     names = ("model", "limit", "machine", "kernel")
     model, limit, machine, kernel = (np.asarray(rows[name], dtype=str) for name in names)
@@ -328,7 +328,6 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
     return result
 
 
-# --- the chance to be the fastest
 def best_chances(times: Floats) -> Floats:
     """Return, for each variant, the probability that it is the fastest.
 
@@ -356,7 +355,7 @@ def best_chances(times: Floats) -> Floats:
 
 
 def own_spread() -> float:
-    """Return the standard deviation of that part of the log error which variants do not share."""
+    """Return the standard deviation of the part of the log error that variants do not share."""
     return _file()[1]
 
 

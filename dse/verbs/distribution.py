@@ -225,7 +225,7 @@ def fold(
 def _partial_fold(
     source: Any, part: Indexers, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
 ) -> AnyFold:
-    """Return a fold that has been fed with a part of the grid."""
+    """Feed a new fold with one part of the grid, and return the fold."""
     from sweeps.query.distribution import run_fold
 
     def compute(whole: ScanSource) -> AnyFold:

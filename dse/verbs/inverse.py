@@ -181,16 +181,17 @@ def ranges(
         bound; NaN if a bound is unknown. With constraints, ``certainly_feasible`` is true if a
         configuration is feasible for all inputs, and ``possibly_feasible`` if it may be feasible
         for some. With an objective, ``can_be_best`` is False if, for all inputs, another
-        configuration is better. In this comparison an input has the same value, or the same
-        relative error, in all configurations.
+        configuration is better. Configurations are compared with each input at the same point
+        between its lower and its upper end.
 
         If there are more than 2**20 configurations, at most three inputs and no ``outputs``, the
         result has boxes along ``box``, as from :func:`meets`. No configuration outside the boxes
-        can be the best. A ``certain`` box is one configuration, which is the best at the middle or
-        a corner of the inputs. ``inner`` is the number of configurations that certainly can be the
-        best, ``outer`` the number of those that may be. ``chance_lower`` and ``chance_upper``
-        bound the probability that a box contains the best configuration, if the inputs are uniform
-        and independent; the lower bound is 0 if competitors are close.
+        can be the best. A ``certain`` box is one configuration, which is the best for the middle
+        values of the inputs, or for one combination of their ends. ``inner`` is the number of
+        configurations that certainly can be the best, ``outer`` the number of those that may be.
+        ``chance_lower`` and ``chance_upper`` bound the probability that a box contains the best
+        configuration, if the inputs are uniform and independent; the lower bound is 0 if
+        competitors are close.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},

@@ -205,7 +205,7 @@ def information(
 
 
 def _sets(random_inputs: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the sets of inputs to learn, by name: first each input alone, then ``sets``."""
+    """Return the sets of inputs to learn, by name: each input alone, and the sets in ``sets``."""
     inputs = random_inputs.inputs
     if isinstance(sets, str):
         raise DseError(f"sets = {sets!r}: expected lists of inputs, such as [['a', 'b']]")
@@ -277,7 +277,7 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
 
 
 def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraws:
-    """Return the draws of a study, and independent draws unless the laws are enumerated."""
+    """Return the draws of a study; add independent draws unless the laws are enumerated."""
     from sweeps.query.uncertainty import SourceOverDraws
     from sweeps.sources.grid_scan import GridScan
 

@@ -151,7 +151,7 @@ def explain(
 
 
 def is_model(source: object) -> bool:
-    """True if a source is a Model, the name of one, names joined by +, or a model file."""
+    """True if a source is a Model, a model file, or a name or several names joined by +."""
     if not isinstance(source, str):
         return isinstance(source, Model)
     return "+" in source or Path(source).suffix.lower() in ("", ".py")
@@ -185,7 +185,7 @@ def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
     return plans
 
 
-#: If there are at most this many steps, a notebook shows the whole table.
+#: Up to this number of steps, a notebook shows the whole table.
 _OPEN_STEPS = 20
 
 
@@ -307,7 +307,7 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
-    """Return the source of a value for a machine and workload, given by their ``labels``."""
+    """Return the source of a value for the machine and workload with these labels."""
     if isinstance(origins, Mapping):
         return next((origins[label] for label in labels if label in origins), "the model's own")
     return origins or "default of the quantity"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
 _MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
-_WIDTH = sizes.LAUNCH_STARTS  # Number of steps at which the last block may begin.
+_WIDTH = sizes.LAUNCH_STARTS  # Upper limit on the steps at which the last block may begin.
 _SIGMAS = 24.0  # Width of the range of the last start, in standard deviations.
 _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 
@@ -153,7 +153,7 @@ def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], 
 
 
 def _tail_time(sf: Callable[[float], float], tail: float) -> float:
-    """Return approximately the smallest time exceeded with a probability of at most ``tail``."""
+    """Return about the smallest time that is exceeded with a probability of at most ``tail``."""
     high = 1.0
     while sf(high) > tail:
         high *= 2.0
@@ -171,7 +171,7 @@ def coarse_unit(
 ) -> int:
     """Return how many steps to join into one, so that the law of a launch is computed in seconds.
 
-    The computing time grows with the square of the number of steps when the last block may begin.
+    The time grows with the square of the number of steps at which the last block may begin.
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
     warps = check_integer("warps", warps, least=1, example=8)

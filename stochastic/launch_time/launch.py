@@ -71,7 +71,6 @@ class Launch:
         """Return the time of a step; all times are multiples of it."""
         return self._engine.setting.span if self._engine else 1
 
-    # --- the time
     def times(self) -> TimeLaw:
         """Return the law of the time of the launch, which is computed once."""
         if "times" not in self._cache:
@@ -136,7 +135,7 @@ class Launch:
         return self.times().pmf()
 
     def start_of_last(self) -> TimeLaw:
-        """Return the law of the time at which the last block with work begins, or 0 if none has."""
+        """Return the law of the time at which the last block with work begins (0 without work)."""
         return self._engine.last_start() if self._engine else self.times()
 
     def joint(self) -> xr.DataArray:
@@ -161,13 +160,12 @@ class Launch:
             return np.zeros((3, size), dtype=np.int64)
         return np.asarray(self._engine.setting.simulate(size, seed) * self.span)
 
-    # --- total work and energy
     def total(self) -> float:
         """Return E[T], the mean total work of all blocks."""
         return float(self.span * sum(self._engine.mean_totals)) if self._engine else 0.0
 
     def idle(self) -> TimeBreakdown:
-        """Return the mean shares of slot time: useful work; and waiting of lanes, warps and slots.
+        """Return the mean shares of slot time: useful work, and waiting by lanes, warps and slots.
 
         >>> from stochastic import Pmf, launch
         >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
@@ -178,7 +176,7 @@ class Launch:
         return TimeBreakdown.from_means(slots=slots, time=time, total=total, parts=self._parts())
 
     def _parts(self) -> list[tuple[float, float, float]]:
-        """Return, per kind of slots, mean number of blocks, work of an item and work of a warp."""
+        """Return means for each kind of slots: (blocks, work of an item, work of a warp)."""
         if len(self.slots) == 1 or self._engine is None:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting
@@ -306,7 +304,7 @@ def launch(
     beyond = tol / (4.0 * blocks)
     longest = [longest_item_law(one, lanes * warps, beyond, correlation) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
-    served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
+    served = [min(one, blocks) for one in each]  # a slot beyond the number of blocks stays empty
     setting = make_setting([block for block, _ in longest], served, blocks)
     engine: LaunchInversion | CertainLaunch | None = None
     if setting is not None and setting.is_certain:

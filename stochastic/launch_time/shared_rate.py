@@ -70,7 +70,7 @@ class SharedLaunch:
 
     @property
     def values(self) -> Floats:
-        """Return the times; :class:`~stochastic.launch_time.law.TimeLaw` calls them ``values``."""
+        """Return the times, under the name that TimeLaw uses."""
         return self.times
 
     @property
@@ -108,7 +108,7 @@ class SharedLaunch:
         ``slot_share`` is the unused rate: slots are empty, or have too few running warps. A warp
         that waits for the other warps of its block uses no rate, so ``warp_share`` is 0.
         """
-        used = min(self.work_bound / self.mean(), 1.0)  # random errors alone raise it above 1
+        used = min(self.work_bound / self.mean(), 1.0)  # only random errors make it exceed 1
         return TimeBreakdown(
             slot_time=math.nan,
             slot_share=1.0 - used,

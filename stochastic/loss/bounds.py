@@ -140,7 +140,6 @@ _UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 def _second_order(moments: OrderStatistics, lanes: int) -> float:
-    """Return E[max / sum]·E[sum] / E[max], up to second order in the fluctuation of the sum."""
     if moments.mean == 0.0:
         return 1.0
     total = lanes * moments.mean
@@ -148,7 +147,6 @@ def _second_order(moments: OrderStatistics, lanes: int) -> float:
 
 
 def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
-    """Return each bound for a finite law, before it is rounded outwards."""
     given = sum_given_maximum(low, weights, lanes)
     busy = given.maximum > 0
     idle = float(given.probability[~busy].sum())
@@ -156,7 +154,6 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     least, most = mean - below, mean + above
 
     def total(inverse: Floats) -> float:
-        """Return the mean loss, given the mean of 1 / sum for each maximum."""
         return idle + float((chance * a * lanes * inverse).sum())
 
     def parabola(shift: Floats, end: Floats) -> Floats:

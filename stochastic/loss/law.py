@@ -178,7 +178,6 @@ class Law:
 
     @property
     def _idle_loss(self) -> int | None:
-        """Return the loss of a group without work; None if such groups are not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
     def _idle_probability(self, work: Pmf) -> float:
@@ -190,13 +189,12 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return E[function(X)] and its error over all groups, given both for groups with work."""
+        """Return E[function(X)] and its error; ``part`` and ``error`` are for groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
         return part + self._idle_probability(work) * function(self._idle_loss), error
 
-    # --- moments
     def mean(self) -> float:
         """Return the mean loss E[X]. [ratio]
 
@@ -208,7 +206,8 @@ class Law:
 
     def moment(self, k: int) -> float:
         """Return the raw moment E[X**k], for k = 0, 1, 2, ..."""
-        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # no overflow
+        # with this limit, lanes**k fits a double
+        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))
         work, moved = self._cut_for_moment(k)
         value, error = self._moment(k, work)
         error += moved * max(self.lanes**k - value, value)
@@ -216,7 +215,6 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        """Return E[X**k] and its numerical error for a truncated law of work."""
         known: tuple[float, float] = self._memoize(
             f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
         )
@@ -256,7 +254,7 @@ class Law:
         """Return the cost for a whole workload, E[max] / E[W], and the mean loss of one group."""
         if "slowdown" not in self._cache:
             (longest, spread, both, mean, var), short = self._item_moments()
-            ratio = longest / mean if mean else 1.0  # no lane waits without work
+            ratio = longest / mean if mean else 1.0  # if no lane has work, none waits
             scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
             self._cache["slowdown"] = Slowdown(
                 value=ratio,
@@ -280,7 +278,6 @@ class Law:
         tail = _allowed_tail(self.tol, self.lanes, 2, self.source)
         return uncut_order_statistics(self.source, tail, self.lanes)
 
-    # --- probabilities
     def cdf(self, t: Any) -> Any:
         """Return P(X <= t), for a number or an array.
 
@@ -317,7 +314,7 @@ class Law:
 
     @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
-        """Return the CDF over groups with work; its maximum is P(work), or 1 if work is rare."""
+        """Return the CDF P(X <= t; sum > 0), or P(X <= t | sum > 0) if work is rare."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
@@ -343,7 +340,7 @@ class Law:
         work, idle = self.work, self._idle_probability(self.work)
         if q == 1.0 and self.lanes > 1 and not self.source.is_finite:
             return float(self.lanes)
-        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # ``idle`` may be rounded to 1
+        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # rounding may make ``idle`` 1
         if self.zero_work == "zero" and idle > 0.0 and q <= idle and not is_rounded:
             return 0.0
         if self._is_constant:
@@ -356,7 +353,6 @@ class Law:
             return 1.0
         return self._inversion.quantile(max(wanted, 0.0))
 
-    # --- atoms
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
@@ -433,10 +429,7 @@ class Law:
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """Return the law of work truncated for its k-th moment, and its effect on probabilities.
-
-        The effect is a bound on the change of any probability.
-        """
+        """Return the law truncated for its k-th moment, and a bound on changes of probabilities."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -444,7 +437,6 @@ class Law:
         return work, _cut_error_of(work, self.lanes, self.zero_work)
 
     def _check(self, error: float, what: str) -> None:
-        """Warn if the error of an answer exceeds the tolerance."""
         if error > self.tol and self._eps is None:
             warnings.warn(
                 f"the {what} of {self!r} has an error of up to {error:.2g}, above tol = "
@@ -455,17 +447,16 @@ class Law:
 
 
 def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
-    """Return the CDF at ``t`` of a law with a single value, or 1 - CDF if ``tail``."""
     return np.array((t < location) == tail, dtype=np.float64)
 
 
 def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
-    """Return the probability that a group counts; it is below 1 if idle groups are dropped."""
+    """Return P(a group counts), which is below 1 if groups without work are dropped."""
     return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
-    """Return a bound on the change of a probability of the loss if the law of work is truncated."""
+    """Bound the change of a probability of the loss by the truncation of the law of work."""
     counted = _counted_probability(work, lanes, zero_work)
     return min(any_probability(work.missing, lanes) / counted, 1.0)
 
@@ -473,10 +464,10 @@ def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
     """Return the tail probability whose truncation changes the k-th moment by less than ``tol``.
 
-    Some item of a group is beyond the cut with a probability of at most lanes · eps. Then X**k is
-    at most lanes**k. If groups without work are dropped, the other groups weigh more.
+    A group has an item beyond the cut with a probability of at most lanes · tail, and then X**k is
+    at most lanes**k. If groups without work are dropped, the probability is divided by P(work).
     """
-    share = _counted_probability(law, lanes, zero_work) or 1.0  # callers refuse 0
+    share = _counted_probability(law, lanes, zero_work) or 1.0  # 0 is an error in callers
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 

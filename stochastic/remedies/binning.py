@@ -24,7 +24,7 @@ from stochastic.work.correlated_lanes import (
 from stochastic.work.pmf import Pmf
 
 _LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability than this are left out.
-#: Upper limit on the pairs (value where a bin may begin, later value), which take seconds.
+#: Upper limit on the pairs (start of a bin, later value) to try; this many take seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
@@ -189,7 +189,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """Return the positions at which a bin may end, ascending: from 0 to the number of values."""
+    """Return the ascending positions, from 0 to the number of values, at which a bin may end."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)
@@ -212,10 +212,10 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """Return the lowest cost for each end and number of bins, and the start of the last bin.
+    """Return the lowest cost, and the start of the last bin, for each end and number of bins.
 
-    The cost is for all values up to an end. Both arrays have the shape (ends, bins + 1). The starts
-    are indices into ``ends``.
+    The cost is for all values up to the end; starts are indices into ``ends``. Both arrays have the
+    shape (ends, bins + 1).
     """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -49,9 +49,9 @@ def granularity(
     group : int
         Lanes in lockstep; each of its divisors is a possible number of items.
     overhead : number, callable, mapping or sequence
-        Work of all c lanes together that share an item, relative to the work of one lane. If it is
-        a number, the factor is 1 + overhead·(c - 1). A callable returns the factor for c, a mapping
-        has the factor of each c. A sequence has the factor of each divisor of ``group``, ascending.
+        Total work of the c lanes that share an item, divided by the work of one lane alone. If it
+        is a number, the factor is 1 + overhead·(c - 1). A callable returns the factor for c; a
+        mapping has the factor of each c; a sequence, that of each divisor of ``group``, ascending.
     objective : {"loss", "slowdown"}
         The first factor of the cost: the mean loss of a group, or the slowdown of the whole
         workload, E[max] / E[W].
@@ -127,7 +127,6 @@ def granularity_parts(
 
 
 def _overhead_factors(overhead: Any, lanes_per_item: Ints) -> Floats:
-    """Return the overhead factor for each number of lanes per item; the numbers descend."""
     sharing = lanes_per_item.tolist()
     known = ", ".join(map(str, reversed(sharing)))
     if callable(overhead):

@@ -148,7 +148,6 @@ def _check_overhead(value: Any) -> int:
 
 
 def _check_thresholds(threshold: Any, high: int) -> Ints:
-    """Return the thresholds to try, ascending; by default all lengths up to the longest item."""
     if threshold is None:
         return np.arange(1, max(high, 1) + 1)
     is_one = isinstance(threshold, str) or np.ndim(threshold) == 0
@@ -161,7 +160,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
-    """Return, for 0, 1, 2, ... iterations, the mean number of pieces of this length per item."""
+    """Return the mean number of pieces per item that have 0, 1, 2, ... iterations."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
     result = np.zeros(min(threshold, int(work.high)) + overhead + 1)

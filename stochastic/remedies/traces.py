@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = sizes.TRACE_EXACT  # Upper limit on the products for an exact mean over all orders.
+_EXACT = sizes.TRACE_EXACT  # Above this number of products, the mean over all orders is estimated.
 _BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
 
 
@@ -147,9 +147,8 @@ def measured(
     return make_dataset(variables, {}, attrs)
 
 
-# --- reading a trace
 def load_items(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
-    """Return the items of an array or a file, after checks that they are valid iterations."""
+    """Return the items of an array or a file; LawError if they are not valid iterations."""
     is_path = isinstance(trace, (str, Path))
     values = _read_items(Path(trace), column) if is_path else np.asarray(trace)
     if values.ndim != 1 or values.dtype.kind not in "iufb":
@@ -209,7 +208,6 @@ def _column_place(path: Path, column: int | str | None, names: list[str], count:
     raise LawError(f"{path} has no column {column!r}: expected one of {known}")
 
 
-# --- orders
 def _order_items(items: Ints, order: str, block: int) -> Ints:
     if order == "given":
         return items
@@ -221,10 +219,7 @@ def _order_items(items: Ints, order: str, block: int) -> Ints:
 
 
 def _trace_loss(items: Ints, lanes: int, partial: str) -> tuple[float, float, float]:
-    """Return the mean and standard deviation of the loss of groups, and n·Σmax / Σsum.
-
-    Each group takes consecutive items.
-    """
+    """Return mean and standard deviation of the loss of groups in order, and n·Σmax / Σsum."""
     full = len(items) // lanes * lanes
     groups = items[:full].reshape(-1, lanes)
     longest, total = groups.max(axis=1, initial=0), groups.sum(axis=1)
@@ -248,10 +243,7 @@ def _autocorrelation(items: Ints) -> float:
 def _shuffled_loss(
     items: Ints, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
-    """Return the expectation, over all orders, of the results of :func:`measured`.
-
-    These are the loss, its standard error, its spread (NaN), the slowdown, the autocorrelation.
-    """
+    """Return mean loss, its error, NaN, slowdown and autocorrelation, expected over all orders."""
     from stochastic.kernels.simulate import mean_subset_maximum
 
     values, counts = np.unique(items, return_counts=True)
@@ -277,7 +269,7 @@ def _subset_loss(
 ) -> tuple[float, float]:
     """Return E[lanes·max / sum] of ``size`` items without replacement, and its standard error.
 
-    The mean is exact, with error 0, unless it would take too long; then groups are sampled.
+    If the exact mean would take too long, it is estimated from samples.
     """
     from stochastic.kernels import simulate as kernels
 

@@ -32,7 +32,7 @@ _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
 _PILOT = sizes.TRIAL_PILOT  # Number of items whose losses determine the width of fine bins.
 _CONFIDENCE = 0.95
-#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %).
+#: If all losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 % confidence).
 _UNSEEN_GROUPS = -math.log(0.025) / 1.96
 #: Relative standard deviation up to which losses count as equal.
 _ROUNDING_SHARE = 1e-12
@@ -41,8 +41,6 @@ _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GroupSampler:
-    """A source of random groups: the truncated law, its alias table, and the key of the stream."""
-
     work: Pmf
     lanes: int
     idle: float
@@ -75,7 +73,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Return the losses of ``size`` independent groups: the first that :func:`simulate` draws."""
+    """Return the losses of the first ``size`` groups that :func:`simulate` draws."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -193,7 +191,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Return each fine bin's (count, smallest loss, largest loss), and sums over all groups."""
+    """Return (count, smallest loss, largest loss) of each fine bin, and sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -238,7 +236,6 @@ def _tally_groups(
     return seen[seen[:, 0] > 0], np.array([math.fsum(column) for column in sums.T])
 
 
-# --- statistics of the tallies
 def _moments(total: Floats, centre: float, reach: float) -> Variables:
     """Return mean and standard deviation with their errors, from sums of powers of loss - centre.
 
@@ -266,7 +263,6 @@ def _moments(total: Floats, centre: float, reach: float) -> Variables:
 
 
 def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float) -> Variables:
-    """Return n·Σmax / Σsum and its standard error by the delta method."""
     m, s, mm, ms, ss = total / groups
     work = centres[1] + s
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
@@ -283,7 +279,6 @@ def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float
 
 
 def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: float) -> Variables:
-    """Return sample quantiles, and the order statistics that enclose the true quantiles."""
     from scipy.special import bdtrik
 
     upto = np.cumsum(fine_bins[:, 0])
@@ -316,7 +311,6 @@ def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: flo
 
 
 def _histogram(fine_bins: Floats, bins: int) -> Variables:
-    """Return bars [left, right) of about equal width; no fine bin is divided by an edge."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1

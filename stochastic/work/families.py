@@ -221,7 +221,7 @@ class FamilyLaw(Distribution):
         return self.family.draw(rng, size, *self.parameters)
 
     def to_summand(self, copies: int) -> tuple[int, FamilyLaw] | None:
-        """Return the law of the sum of copies as (shift, law of an additive family), or None."""
+        """Return the law of a sum of ``copies`` items as (shift, additive law), or None."""
         shift, law = 0, self
         if self.family.additive_form is not None:
             shift, name, parameters = self.family.additive_form(*self.parameters)
@@ -238,7 +238,7 @@ class FamilyLaw(Distribution):
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
-    """Return the law of the sum of one item of each law, or None if the laws cannot be added."""
+    """Return the law of the sum of one item of each law; None if other parameters differ."""
     first = laws[0]
     place = first.family.names.index(first.family.additive_parameter)
     kinds = {(law.name, *law.parameters[:place], *law.parameters[place + 1 :]) for law in laws}
@@ -258,7 +258,7 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n the number of all samples, and m
 # their mean. With p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # in wider ranges, the deviation of an extreme is approximate
+_EXACT = sizes.EXTREME_EXACT  # widest range for the exact deviation of a minimum or maximum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,7 +320,6 @@ def _dispersion_likelihood(h: Histogram, a: float) -> float:
 
 
 def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
-    """Return the full log-likelihood at a dispersion, for the mean of the samples."""
     return _dispersion_likelihood(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
 
 
@@ -339,7 +338,7 @@ def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
         return spread, spread
     j = np.arange(1, int(width))
-    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme of the samples is off by j or more)
+    beyond = np.exp(n * np.log1p(-j / width))  # P(smallest sample >= low + j)
     mean = beyond.sum()
     spread = math.sqrt(max(float(np.dot(2 * j - 1, beyond)) - mean**2, 0.0))
     return spread, spread
@@ -392,7 +391,6 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
 
 
 def _x_minus_log1p(x: float) -> float:
-    """Return x - log(1 + x), x > 0, without cancellation."""
     if x > 0.05:
         return x - math.log1p(x)
     return math.fsum((-x) ** k / k for k in range(2, 14))
@@ -404,7 +402,6 @@ def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, 
     return _standard_errors(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
 
 
-# --- parameters
 _check_nonnegative = partial(arguments.check_positive, zero=True)
 _check_probability_or_0 = partial(arguments.check_probability, zero=True)
 
@@ -433,7 +430,6 @@ def _count_parameter(
     )
 
 
-# --- smallest and largest values whose probability a double can represent
 def _scalar_deviance(x: float, mean: float) -> float:
     """Return x·log(x/m) + m - x with a precision of a few digits, where m is ``mean``."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
@@ -492,9 +488,7 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
     return _representable_end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
 
 
-# --- ratios of neighbouring probabilities
 def _complement(p: float) -> tuple[float, float]:
-    """Return 1 - p as a double and its rounding error."""
     q = 1 - p
     return q, (1 - q) - p
 
@@ -562,14 +556,12 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
 
 
 def _poisson_pmf(k: Floats, rate: float) -> Floats:
-    """Return P(W = k) for a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
     return np.where(k == 0, math.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
-    """Return P(W = k) for a binomial law with 0 < p < 1 and at least one trial."""
     n = float(trials)
     ends = np.where(k == 0, math.exp(n * math.log1p(-p)), p**n)
     if trials == 1:
@@ -586,7 +578,6 @@ def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
 
 
 def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
-    """Return P(k failures before the r-th success) for real r > 0 and 0 < p < 1."""
     x = np.maximum(k, 1.0)
     n = x + r
     successes, rest = _exact_product(n, p)
@@ -599,9 +590,7 @@ def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
     return np.where(k == 0, math.exp(r * math.log(p)), inside)
 
 
-# --- tails
 def _scipy_special(name: str, *arguments: Any) -> Any:
-    """Return the value of a function of ``scipy.special``, which is imported on first use."""
     import scipy.special
 
     return getattr(scipy.special, name)(*arguments)

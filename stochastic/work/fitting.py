@@ -150,7 +150,6 @@ def _fit(
 
 
 def _cramer_von_mises(histogram: Histogram, law: Pmf) -> float:
-    """Return n·Σ (Fn(k) - F(k))²·P(W = k)."""
     table = law.cut(_TAIL)
     k = np.arange(table.low, table.high + 1)
     below = np.cumsum(histogram.counts) / histogram.size
@@ -177,7 +176,7 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 
 def _refit(name: str, histogram: Histogram) -> Pmf:
-    """Return the law of maximum likelihood in a family or, if it has none, in its limit family."""
+    """Return the law of maximum likelihood, of the limit family if the family itself has none."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit_family

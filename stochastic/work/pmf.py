@@ -62,7 +62,6 @@ class Pmf:
     missing: float = 0.0
     _table: Tabulated | None = field(default=None, init=False)
 
-    # --- constructors
     @classmethod
     def geometric(cls, p: float) -> Pmf:
         """Number of trials up to and including the first success of probability p."""
@@ -175,7 +174,6 @@ class Pmf:
         law: Pmf = getattr(cls, name)(*arguments)
         return law
 
-    # --- support and weights
     @property
     def low(self) -> int:
         """Return the smallest value whose probability a double can represent."""
@@ -231,7 +229,6 @@ class Pmf:
             return hash((self.support(), self.weights.tobytes() if small else b""))
         return hash(self.distribution)
 
-    # --- moments and probabilities
     def mean(self) -> float:
         """Return E[W]; LawError if it is infinite."""
         self._check_finite_mean()
@@ -303,7 +300,6 @@ class Pmf:
         draws = self.distribution.sample(np.random.default_rng(seed), size)
         return _scalar_or_array(np.asarray(draws))
 
-    # --- derived laws
     def cut(self, eps: float) -> Pmf:
         """Truncate an infinite law at the smallest S with P(W > S) < eps, and renormalise it.
 
@@ -423,7 +419,7 @@ class Pmf:
 
 
 def _combined_missing(parts: list[tuple[int, Pmf]]) -> float:
-    """Return a bound on P(truncation changes some item), which is 1 - Π (1 - missing)**copies."""
+    """Return 1 - Π (1 - missing)**copies, a bound on P(truncation changes some item)."""
     if any(law.missing >= 1 for _, law in parts):
         return 1.0
     return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))

@@ -21,9 +21,9 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Dimension of the models that are followed, and of the models that are assumed to be right.
+#: The dimension of the followed models, and the dimension of the models assumed to be right.
 MODEL_DIMENSION, REFERENCE_DIMENSION = "model", "under"
-#: Objectives tie if their relative difference is below this.
+#: Objectives with a relative difference below this tie.
 TIE_TOLERANCE = 1e-12
 
 Variable = tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]
@@ -84,13 +84,10 @@ def dataset_disagreement(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelComparison:
-    """A Dataset of several models, compared separately for each value of the axes ``per``."""
-
     table: DatasetTable
     models: tuple[str, ...]
     per: tuple[str, ...]
 
-    # --- cases, bounds, feasibility
     def feasibility_differences(self) -> dict[str, Variable]:
         dims = self.table.dims([])
         feasible = self.table.broadcast_over(FEASIBLE, dims).astype(bool)
@@ -101,7 +98,6 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Return where the models' cases or bounds differ, and how often each pair differs."""
         node = reference(name)
         known = self.table.dims([node, *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
@@ -122,7 +118,7 @@ class _ModelComparison:
         meant = str(self.table.ds[name].attrs.get("long_name", name))
         about = {
             "long_name": f"whether models differ on {meant}",
-            # number of configurations that two or more models allow
+            # number of configurations that are feasible for two or more models
             "compared": int((counts.sum(axis=0) > 1).sum()),
         }
         return {
@@ -135,7 +131,6 @@ class _ModelComparison:
         }
 
     def _with_models_first(self, array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
-        """Move the axis of the models to the front; add this axis if the array has none."""
         if MODEL_DIMENSION not in dims:
             return np.broadcast_to(array, (len(self.models), *array.shape))
         return np.moveaxis(array, list(dims).index(MODEL_DIMENSION), 0)
@@ -143,7 +138,7 @@ class _ModelComparison:
     def _differing_share(
         self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Return the share of points with a difference, per other model.
+        """Return, for each other model, the share of points where it differs from ``model``.
 
         Only points that are feasible for both models count.
         """
@@ -154,9 +149,9 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return, per model, a table from flag values to codes of meanings, common to all models.
+        """Return a table for each model from flag values to codes; all models share the codes.
 
-        Flag values that do not occur have the code -1.
+        A code stands for a meaning. It is -1 for flag values that do not occur.
         """
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
@@ -182,7 +177,6 @@ class _ModelComparison:
             result.append(lut)
         return result
 
-    # --- optima
     def optima(self, goal: Goal) -> dict[str, Variable]:
         table = self.table
         used = references(goal.node(table.quantities))
@@ -244,7 +238,7 @@ class _ModelComparison:
     def _regret(
         self, goal: Goal, rows: NDArray[np.float64], best_scores: NDArray[np.float64], places: Any
     ) -> NDArray[np.float64]:
-        """Return the ratio (>= 1) of each model's objective at some points to that model's best."""
+        """Return each model's objective at some points, divided by the model's best (>= 1)."""
         index = np.broadcast_to(np.maximum(places, 0), best_scores.shape)[..., None]
         there = np.take_along_axis(rows, index, axis=-1)[..., 0]
         for array in (best_scores, there):

@@ -21,7 +21,7 @@ def edp(energy, time):
 def ed2p(edp, time):
     """Energy-delay-squared product: energy times the square of the run time. [J s²]
 
-    ED²P does not depend on the clock if power is cubic in the clock and time inverse to the clock.
+    ED²P does not depend on the clock if power is cubic in the clock, and time inverse to it.
     """
     return edp * time
 

@@ -1,8 +1,8 @@
 """Primitives for sums, products and quotients.
 
-In the rules, the suffixes ``l`` and ``h`` are the lower and upper end of the operands ``a`` and
-``b``, ``u`` is the mask of boxes in which an operand may be NaN, and ``up`` and ``dn`` are the axes
-along which it never falls and never rises.
+Names in the rules, for the operands ``a`` and ``b``: ``al`` and ``ah`` are the lower and upper end
+of ``a``, and ``ua`` is the mask of boxes in which ``a`` may be NaN. ``aup`` are the axes along
+which ``a`` never falls, ``adn`` the axes along which ``a`` never rises.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ from symbolic.primitives.rule_operations import (
 from symbolic.primitives.spec import FormulaSyntax, Primitive
 
 
-# --- enclosures
 def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """Return the enclosure of the sum.
 
-    A computed end is NaN if one operand is always the same infinity and the other can be the
-    opposite infinity. Then the first infinity is the only sum that is a number.
+    A computed end is NaN if one operand is always the same infinity, and the other can be the
+    opposite infinity. Then that first infinity is the only possible sum besides NaN.
     """
     lo, hi = add_low(al, bl), add_high(ah, bh)
     undefined = either_flag(ua, ub)
@@ -57,10 +56,9 @@ def _sub_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _zero_if_nan(value: Any) -> Any:
-    """Return the value at a corner of a box, or zero if it is NaN (as zero times infinity is).
+    """Return the value at a corner of a box; zero if the value is NaN, as for zero times infinity.
 
-    Zero is correct there, because the value of points near that corner ranges from zero to the
-    values at the other corners.
+    Zero is correct there: near that corner, values lie between zero and the other corners' values.
     """
     return choose(value != value, 0.0, value)
 
@@ -110,7 +108,7 @@ def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of a / b; it is meaningless where b contains zero."""
+    """Return the enclosure of a / b; the result has no meaning in boxes where b can be zero."""
     undefined = either_flag(ua, ub)
     if all_true(al >= 0) and all_true(bl > 0):
         lo, hi = div_low(al, bh), div_high(ah, bl)
@@ -130,7 +128,7 @@ def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> 
 
 
 def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of a quotient: all numbers if the divisor's interval contains zero."""
+    """Return the enclosure of a / b: all numbers in boxes where b can be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     if not any_true(zero):
@@ -142,10 +140,9 @@ def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: Any) -> Any:
-    """Return the ends of a quotient, replaced in the boxes of the mask ``side``.
+    """Return the ends ``lo`` and ``hi`` of a quotient, replaced in the boxes of the mask ``side``.
 
-    In these boxes one end of the divisor's interval is zero, and ``divisor`` is the other end,
-    which is positive.
+    In these boxes the divisor lies between zero and the positive number ``divisor``.
     """
     if not any_true(side):
         return lo, hi
@@ -157,7 +154,7 @@ def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: 
 def _divide_interval(
     al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any
 ) -> Any:
-    """Return the enclosure of a / b for nonzero b, joined with ``at_zero`` if b can be zero."""
+    """Return the enclosure of a / b for nonzero b, joined with ``at_zero`` where b can be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     never = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
@@ -176,9 +173,8 @@ def _divide_interval(
     return lo, hi, either_flag(undefined, flag_or_false(zero & uz))
 
 
-# --- directions
 def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
-    """Return the directions of a value multiplied by a factor between ``low`` and ``high``."""
+    """Return the directions of a product of a value and a factor from ``low`` to ``high``."""
     if all_true(low >= 0):
         return up, down
     idle = up & down
@@ -187,14 +183,14 @@ def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
 
 
 def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions that two arguments have in common."""
+    """Return the axes along which neither argument falls, and those along which neither rises."""
     return aup & bup, adn & bdn
 
 
 def difference_trend(
     al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
 ) -> Any:
-    """Return the directions of a - b: a and b must move in opposite directions."""
+    """Return the directions of a - b, which rises along an axis if a rises and b falls."""
     return aup & bdn, adn & bup
 
 
@@ -205,7 +201,6 @@ def _mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any,
 
 
 def _div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of a quotient: none in boxes in which the divisor may be zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
@@ -226,21 +221,19 @@ def _divide_trend(
     zup: Any,
     zdn: Any,
 ) -> Any:
-    """Return the directions of ``divide``, which has a given value where the divisor is zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     up, down = au & bd, ad & bu
     clear = (bl > 0) | (bh < 0)
     if all_true(clear):
         return up, down
-    # if the dividend is >= 0 and division by 0 gives inf, the quotient rises as the divisor falls
+    # if a >= 0 and division by 0 gives inf, the quotient rises as b falls to 0
     falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
     idle = aup & adn & bup & bdn & zup & zdn
     up = choose(clear, up, choose(falls_from, up & zup, idle))
     return up, choose(clear, down, choose(falls_from, down & zdn, idle))
 
 
-# --- values and rows
 def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
     with np.errstate(all="ignore"):
         zero = np.equal(b, 0)
@@ -258,7 +251,6 @@ def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
 def _operator(
     function: Callable[[Any, Any], Any], sign: str, interval: Any, trend: Any, units: str = "like"
 ) -> Primitive:
-    """Return the row of a Python operator whose sign is the same in all backends."""
     text = f"{{0}} {sign} {{1}}"
     return Primitive(
         arity=2,

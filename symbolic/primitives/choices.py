@@ -27,7 +27,6 @@ from symbolic.primitives.rule_operations import (
 from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
 
-# --- enclosures
 def _less_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
     return (
@@ -81,7 +80,7 @@ def _where_interval(
 
 
 def _minimum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of min(a, b), which is b if a is NaN, and NaN if b is NaN."""
+    """Return the enclosure of min(a, b): its value is b if a is NaN, and NaN if b is NaN."""
     lo = choose(is_empty(ub, bl, bh), INF, min_of(al, bl))
     return lo, choose(ua, bh, min_of(ah, bh)), ub
 
@@ -91,7 +90,6 @@ def _maximum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> A
     return choose(ua, bl, max_of(al, bl)), hi, ub
 
 
-# --- directions
 def _comparison_trend(
     al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
 ) -> Any:
@@ -110,9 +108,9 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 
 
 def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of the chosen argument, or common directions if both are possible.
+    """Return the directions of the chosen argument; common directions if either may be chosen.
 
-    Where ``second`` holds, b is chosen; where only ``first`` holds, a is. If a is empty, both hold.
+    The argument b is chosen in boxes where ``second`` is True, otherwise a where ``first`` is True.
     """
     up = choose(second, bup, choose(first, aup, aup & bup))
     return up, choose(second, bdn, choose(first, adn, adn & bdn))
@@ -153,7 +151,6 @@ def _where_trend(
     return choose(yes, aup, choose(may, up, bup)), choose(yes, adn, choose(may, down, bdn))
 
 
-# --- closed forms
 def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
     from symbolic.exact import where
 
@@ -161,9 +158,9 @@ def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
-    """Return SymPy's ``kind`` (Min or Max) of a and b, without its slow comparison of arguments.
+    """Return SymPy's Min or Max (``kind``) of a and b, without a slow comparison by SymPy.
 
-    ``drop`` is the number that does not change the result: inf for Min, -inf for Max.
+    ``drop`` is the neutral element: inf for Min, -inf for Max.
     """
     parts = [p for arg in (a, b) for p in (arg.args if isinstance(arg, kind) else (arg,))]
     numbers = [part for part in parts if part.is_number]
@@ -180,7 +177,6 @@ def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
 def _comparison(
     function: Function, closed: str, sign: str, interval: Function, *names: str, **cells: Any
 ) -> Primitive:
-    """Return the row of a comparison; ``closed`` names it in SymPy, and ``names`` in formulas."""
     text = f"{{0}} {sign} {{1}}"
     cells = {"scalar": function, "array": function, "trend": _comparison_trend} | cells
     return Primitive(

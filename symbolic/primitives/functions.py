@@ -31,16 +31,16 @@ from symbolic.primitives.rule_operations import (
 )
 from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
-#: A power in JavaScript, where Math.pow gives NaN for some powers of 1 and -1: IEEE 754 gives 1.
+#: JavaScript for a power. For some powers of 1 and -1, Math.pow gives NaN; this code gives 1, as
+#: IEEE 754 requires.
 _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
 
 
-# --- values
 def _rounding_scalar(rounding: Function) -> Function:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
-            return math.copysign(rounding(a), a) if math.isfinite(a) else a  # does not change -0.0
-        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # keeps a Fraction
+            return math.copysign(rounding(a), a) if math.isfinite(a) else a
+        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))
 
     return scalar
 
@@ -60,7 +60,6 @@ def _sympy_power(s: Any, base: Any, exponent: Any) -> Any:
     return s.nan if value.is_number and value.is_extended_real is False else value
 
 
-# --- enclosures
 def _floor_interval(al: Any, ah: Any, ua: Any) -> Any:
     return np.floor(al), np.floor(ah), ua
 
@@ -80,7 +79,6 @@ def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
-    """Return the enclosure of a function whose value is NaN for negative arguments."""
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua
@@ -111,9 +109,9 @@ def _log10_interval(al: Any, ah: Any, ua: Any) -> Any:
 def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """Return the enclosure of a power.
 
-    If the base is positive, the extremes are at corners of the box. If it may be negative, the
-    enclosure is all numbers, or empty if the power is always NaN. NaN to the power 0, and 1 to the
-    power NaN, are 1.
+    If the base is positive, the extremes are at corners of the box. If the base may be negative,
+    the enclosure is all numbers, or empty if the power is always NaN. As in IEEE 754, NaN to the
+    power 0 is 1, and so is 1 to the power NaN.
     """
     x, y = max_of(al, 0.0), max_of(ah, 0.0)
     t, u, v, w = pow_of(x, bl), pow_of(x, bh), pow_of(y, bl), pow_of(y, bh)
@@ -138,7 +136,6 @@ def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     return lo, hi, undefined
 
 
-# --- directions
 def _increasing_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
     return aup, adn
 
@@ -150,7 +147,7 @@ def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al - 1, ah - 1)
-    # a base of zero may be -0, whose power may be -inf; powers of negative bases are not monotone
+    # a base of zero may be -0, with a power of -inf; powers of a negative base are not monotone
     clear = (al > 0) | ((al == 0) & (bl >= 0))
     return choose(clear, au & bu, NO_AXES), choose(clear, ad & bd, NO_AXES)
 
@@ -180,14 +177,11 @@ def _increasing_function(
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
-    """Return the row of a library function whose argument must have no unit."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
     return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 
 
 def _logarithm(name: str, base: int | None, box: Function) -> Primitive:
-    """Return the row of a logarithm: -inf at zero, NaN below."""
-
     def sympy_log(s: Any, a: Any) -> Any:
         if a.is_zero:
             return -s.oo

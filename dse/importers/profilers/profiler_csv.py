@@ -86,7 +86,6 @@ def _make_layout(kind: str, columns: str, **more: Any) -> CsvLayout:
 _IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
 _NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
 _PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
-#: The known layouts, in the order in which they are tried.
 _LAYOUTS = (
     _make_layout(
         "ncu", "Kernel Name|Invocations|Metric Name",
@@ -208,8 +207,6 @@ Launch = dict[str, tuple[Cell, str]]
 
 
 class _LaunchTable:
-    """The launches of a file; cells stay texts until the decimal mark of the file is known."""
-
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows: dict[Any, Launch] = {}
