@@ -488,6 +488,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
+    """Return the indices of the axis values on the page, evenly spaced where there are many."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
