@@ -133,4 +133,12 @@ LIMITS = (
         statement="a multiprocessor holds max_blocks_per_sm at most",
         uses=("active_blocks_per_sm",),
     ),
+    PhysicalLimit(
+        name="memory",
+        least="launch_bytes",
+        most="mem_size",
+        statement="a launch touches mem_size at most (bytes at addresses that depend on data count "
+        "once for each request, unless the sizes of their arrays are given: --bytes ARRAY=BYTES)",
+        uses=("launch_bytes",),
+    ),
 )

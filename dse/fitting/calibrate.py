@@ -74,7 +74,8 @@ class Calibration(FitReport):
         by: The column whose labels were left out, one at a time.
         groups: (predicted - measured) / measured of the rows of each label, by a fit to all other
             rows.
-        tried: For each alternative: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
+        tried: For each alternative: its values (``set``), whether it was chosen (``chosen``), and
+            the error of left-out rows (``error``) or why there is none (``reason``).
         undetermined: Quantities that the rows do not determine, and that have the value of the
             machine.
         design: Rows to measure next, best first.

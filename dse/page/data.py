@@ -462,7 +462,7 @@ def _unit(name: str) -> list[Any]:
 
 #: Maximum number of values of one axis on the page of a study.
 _MAX_AXIS_VALUES = 1000
-#: Maximum number of values, on the page of a study, of all tables over several axes together.
+#: Maximum total number of values in the tables of a page that have several axes.
 _MAX_TABLE_VALUES = 10_000
 
 
@@ -486,7 +486,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
-    """Return, for each axis, the indices of the values that the page contains."""
+    """Return the indices of the axis values on the page, evenly spaced where there are many."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dse.display import warn_failures
-from dse.inputs.merge import StudyInputs, by_quantity_name, copy_nested, merge_inputs, with_declared
+from dse.inputs.merge import (
+    StudyInputs,
+    by_quantity_name,
+    copy_nested,
+    merge_inputs,
+    with_declared,
+    workload_entries,
+)
 from dse.study.file import check_code, read_study_file
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
 from sweeps.grid.axes import parse_axis
@@ -129,7 +136,7 @@ class StudyData:
         if self.random:
             from dse.uncertain.draws import read_random
 
-            laws = self._laws_with_assumed(model, axes)
+            model, laws = self._with_model_error(model, self._laws_with_assumed(model, axes))
             uncertain = read_random(laws, model.quantities, self.folder)
         if uncertain is not None:
             if DRAW in self.axes:
@@ -180,6 +187,26 @@ class StudyData:
             raise DseError("random: assumed = true, but no output depends on an assumed input")
         return laws
 
+    def _with_model_error(self, model: Model, laws: dict[str, Any]) -> tuple[Model, dict[str, Any]]:
+        """Return the model and the laws, with the measured error in the time of a counted kernel.
+
+        With ``model_error = false`` in the table ``[random]``, there is no error.
+        """
+        from dse.catalog.entries import machine
+        from dse.uncertain.model_errors import with_model_error
+
+        wanted = laws.pop("model_error", True)
+        if not isinstance(wanted, bool):
+            raise DseError(f"random: model_error = {wanted!r}, expected true or false")
+        names = self.workload or self.axes.get("workload")
+        values = [entry.values for entry in workload_entries(model, names, self.folder)]
+        if not wanted or not any({"launch_bytes", "dram_bytes"} & {*each} for each in values):
+            return model, laws
+        name = machine(self.machine, folder=self.folder).name if self.machine else ""
+        given = {name for each in (self.set, self.axes, *values) for name in each}
+        model, law = with_model_error(model, name, given)
+        return model, laws if law is None else {**laws, "model_error": law}
+
     def grid(
         self, outputs: Iterable[str] = (), where: Iterable[str] = (), draws: bool = False
     ) -> Grid:
@@ -204,9 +231,15 @@ class StudyData:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the parts of laws that lie outside a domain and were cut off."""
+        """Sentences on parts of laws that were cut off, and on the error of the model."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
-        return [f"{name}: {text}" for name, text in cut.items()]
+        notes = [f"{name}: {text}" for name, text in cut.items()]
+        if "model_error" in self._parts.model.quantities:
+            notes.append(
+                "time: with the measured error of the model for kernels of its class; leave it out "
+                "by model_error = false in random"
+            )
+        return notes
 
     def _outputs(self) -> tuple[str, ...]:
         if self.outputs is None:

@@ -258,7 +258,7 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n the number of all samples, and m
 # their mean. With p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # widest range for an exact deviation of an extreme
+_EXACT = sizes.EXTREME_EXACT  # widest range for the exact deviation of a minimum or maximum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -555,10 +555,11 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def _poisson_pmf(k: Floats, rate: float) -> Floats:
+def poisson_pmf(k: Floats, rate: float | Floats) -> Floats:
+    """Return P(W = k) for a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
-    return np.where(k == 0, math.exp(-rate), inside)
+    return np.where(k == 0, np.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
@@ -719,7 +720,7 @@ FAMILIES: Mapping[str, LawFamily] = {
                 ),
             ),
             constant=lambda rate: 0 if rate == 0 else None,
-            pmf=_poisson_pmf,
+            pmf=poisson_pmf,
             sf=lambda k, rate: _scipy_special("gammainc", k + 1.0, rate),
             cdf=lambda k, rate: _scipy_special("gammaincc", k + 1.0, rate),
             mean=lambda rate: rate,
