@@ -186,10 +186,7 @@ def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericC
     pairs = list(zip(simple, columns, strict=True))
     if any(column is None and _has_marks(texts) for column, texts in pairs):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
-    read = [
-        column if column is not None and decimal == "." else _parse_column(texts, decimal)
-        for column, texts in pairs
-    ]
+    read = [c if c is not None and decimal == "." else _parse_column(t, decimal) for c, t in pairs]
     return NumericColumns(read, decimal, _ambiguous_example(columns) if decimal == "." else "")
 
 

@@ -126,9 +126,7 @@ class Model(DisplayMixin, EquationSet):
                 )
         behind = graph.ancestors(outputs or graph.definitions)
         return tuple(
-            name
-            for name, definition in graph.definitions.items()
-            if name in behind and definition.kind == "given"
+            name for name, d in graph.definitions.items() if name in behind and d.kind == "given"
         )
 
     def symbol(self, name: str) -> Any:

@@ -107,10 +107,7 @@ def _tables(text: str, result: Mapping[str, Any], place: str, notes: list[str]) 
             for name, a in axes
         ],
     )
-    moving = {
-        name: max(abs(_or_zero(slopes[key])) for key in _SLOPES)
-        for name, slopes in result["inputs"].items()
-    }
+    moving = {n: max(abs(_or_zero(s[k])) for k in _SLOPES) for n, s in result["inputs"].items()}
     names = sorted((name for name in moving if moving[name] > 1e-4), key=lambda n: -moving[n])
     if math.isnan(result["value"]):
         notes.append(f"no elasticities at {place}: {text} has no feasible value there")

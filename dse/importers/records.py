@@ -259,9 +259,7 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
     A text in a column of numbers is the reason why the row failed; it is stored in ``why``.
     """
     numbers = [_finite_number(value) for value in values]
-    if all(number is None for number in numbers) and any(
-        isinstance(value, str) and value.strip() for value in values
-    ):
+    if all(n is None for n in numbers) and any(isinstance(v, str) and v.strip() for v in values):
         texts = ["" if value is None or value != value else str(value) for value in values]
         return np.array(texts, dtype=np.str_)
     for row, (value, number) in enumerate(zip(values, numbers, strict=True)):

@@ -177,8 +177,7 @@ def _split_pieces(
         lows.append(a)
         highs.append(b)
     low, high = (
-        {name: np.concatenate([side[name] for side in sides]) for name in names}
-        for sides in (lows, highs)
+        {n: np.concatenate([s[n] for s in sides]) for n in names} for sides in (lows, highs)
     )
     return np.tile(owner[selection], 2), low, high
 

@@ -367,8 +367,7 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     leaves = {
-        key: {name: leaf.slice_axes(cut) for name, leaf in known.items()}
-        for key, known in grid.leaves.items()
+        key: {n: a.slice_axes(cut) for n, a in each.items()} for key, each in grid.leaves.items()
     }
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}

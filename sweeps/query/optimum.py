@@ -359,10 +359,7 @@ def _stack_points(
 def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
     """Return the Pareto front for each value of the axes ``per``, along the dimension ``point``."""
     fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
-    places = {
-        axis: np.concatenate([np.asarray(front.places[axis]) for front in fronts])
-        for axis in source.sizes
-    }
+    places = {a: np.concatenate([np.asarray(f.places[a]) for f in fronts]) for a in source.sizes}
     proven = np.concatenate([front.full_proven_mask() for front in fronts])
     attributes = [front.attributes for front in fronts]
     whole = all(each.get("complete", 1) and not each.get("points_left") for each in attributes)

@@ -183,10 +183,7 @@ class RankedPoints:
     @classmethod
     def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
         """Join several lists of points over the same axes."""
-        places = {
-            axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
-            for axis in parts[0].places
-        }
+        places = {a: np.concatenate([p.places[a] for p in parts], axis=-1) for a in parts[0].places}
         return cls(places=places, scores=np.concatenate([part.scores for part in parts], axis=-1))
 
 
