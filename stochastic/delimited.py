@@ -507,8 +507,7 @@ def _refuse_other_header(previous: Record, head: Record, rows: list[Record], nam
 def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
-        columns = list(zip(*rows, strict=True))
-        pairs = zip(first, columns, strict=False)
+        pairs = zip(first, list(zip(*rows, strict=True)), strict=False)
         has_header = any(not is_numeric(t) and any(map(is_numeric, cells)) for t, cells in pairs)
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):

@@ -167,8 +167,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
     for name in units:
         check_name(name, known, f"units names {name!r}, which is no column")
     all_units = {**records.units, **{known[name]: unit for name, unit in units.items()}}
-    rows = len(next(iter(records.columns.values()), ()))
-    why = list(records.status) or [""] * rows
+    why = list(records.status) or [""] * len(next(iter(records.columns.values()), ()))
     axes, order, measured, numbers = {}, {}, {}, []
     large: list[str] = []
     file_units = {

@@ -119,8 +119,7 @@ def borders_of(
 
 
 def _read_way(grid: Grid, name: str, ends: Any) -> BorderQuantity:
-    quantities = grid.model.quantities
-    axis, row = grid.axes.get(name), quantities.get(name)
+    axis, row = grid.axes.get(name), grid.model.quantities.get(name)
     if axis is not None and axis.kind != "number":
         raise DseError(f"along: the values of the axis {name} have no order")
     if row is None:

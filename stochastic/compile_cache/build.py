@@ -183,8 +183,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
         if made.signature.return_type != _numba_type(body.options["gives"]):
             raise TypeError(f"{body.__name__} gives {made.signature.return_type}")
         module.get_function(made.fndesc.llvm_func_name).name = symbol
-        code = module.as_bitcode()
-        save(key, code)
+        save(key, module.as_bitcode())
     return code
 
 
@@ -214,8 +213,7 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
         passes.run(module, builder)
     else:  # this optimises twice, which cancels reference counts
         JITCodeLibrary._optimize_final_module(library)
-    code = codegen._tm.emit_object(module)
-    return pack_code(symbol, returned, needed, code)
+    return pack_code(symbol, returned, needed, codegen._tm.emit_object(module))
 
 
 def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:

@@ -102,8 +102,7 @@ def split(
     result = np.zeros((len(thresholds), 3))
     piece_statistics(weights, thresholds, overhead, lanes, np.empty(high + overhead + 1), result)
     count, longest, mean = result.T
-    items = order_statistics(work.low, work.weights, lanes)
-    each = items.mean
+    each = order_statistics(work.low, work.weights, lanes).mean
     total = count * longest / each if each else np.ones(len(thresholds))
     ratios = np.divide(longest, mean, out=np.ones(len(thresholds)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))

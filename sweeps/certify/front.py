@@ -251,13 +251,11 @@ class FrontSearch:
         alive = self.archive.non_dominated_indices(ideals)
         before, ideals = boxes.take(alive), ideals[:, alive]
         boxes = clip_monotone_axes(before, up[alive], down[alive])
-        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
-        cut = np.flatnonzero(np.any(changed, axis=0))
+        cut = np.flatnonzero(np.any((boxes.lo != before.lo) | (boxes.hi != before.hi), axis=0))
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
-        reach = self._objective_ranges()
         # steps take boxes from the end of the list, so the lowest corners come last
-        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")
+        order = np.argsort(-(ideals / self._objective_ranges()).sum(axis=0), kind="stable")
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
@@ -539,8 +537,7 @@ class _TieBreakSearch:
         if not sought.size:
             return True
         rest = np.delete(np.concatenate([self.low, self.high]), len(self.low) + number, axis=0)
-        rest = rest[:, sought]
-        groups, owner = np.unique(rest, axis=1, return_inverse=True)
+        groups, owner = np.unique(rest[:, sought], axis=1, return_inverse=True)
         owner = owner.reshape(-1)
         order = np.argsort(owner, kind="stable")
         self.members = sought[order]
@@ -688,8 +685,7 @@ def certified_front(
             holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
             root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
-        axes = max(len(space.rows) for space in spaces)
-        archive = Archive(len(goals), 1 + axes)
+        archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces))
         searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):

@@ -246,8 +246,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    index = unravel(numbers, grid.shape(plain))
-    along = dict(zip(plain, index, strict=True))
+    along = dict(zip(plain, unravel(numbers, grid.shape(plain)), strict=True))
 
     def leaf_values(leaf: Leaf) -> Any:
         return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])

@@ -179,8 +179,7 @@ class Grid:
         """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
-        graph = self.graphs[key]
-        node = graph.flat(name)
+        node = self.graphs[key].flat(name)
         rules = [*self.rule_nodes(key, dims), *self.no_failure_nodes(node, key)]
         if not rules:
             return node

@@ -98,8 +98,7 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        node = reference(name)
-        known = self.table.dims([node, *self.table.conditions])
+        known = self.table.dims([reference(name), *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
         shape = [self.table.axes[dim] for dim in dims]
         values = np.broadcast_to(self.table.broadcast_over(name, dims), shape)

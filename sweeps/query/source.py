@@ -382,8 +382,7 @@ def list_all_points(
 ) -> RankedPoints:
     """Return the configurations at flat indices over ``dims``, for all values of the other axes."""
     idle = [axis for axis in sizes if axis not in dims]
-    count = flat.size * math.prod(sizes[axis] for axis in idle)
-    check_listable(count, what, idle)
+    check_listable(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
     split = unravel(flat, [sizes[axis] for axis in dims])
     return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
 
