@@ -183,7 +183,8 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
         if made.signature.return_type != _numba_type(body.options["gives"]):
             raise TypeError(f"{body.__name__} gives {made.signature.return_type}")
         module.get_function(made.fndesc.llvm_func_name).name = symbol
-        save(key, module.as_bitcode())
+        code = module.as_bitcode()
+        save(key, code)
     return code
 
 
