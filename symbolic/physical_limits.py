@@ -4,8 +4,6 @@ A limit is a condition on quantities of any model. It does not apply if one of i
 unknown, or has only a default that copies another quantity.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 #: Relative tolerance of a limit, for rounding.

@@ -310,15 +310,13 @@ def machine(
 ) -> Entry:
     """Load a machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
-    Parameters
-    ----------
-    name : str
-        A name of :func:`machines`, the name of the product in any spelling (``"RTX 3080"``), or a
-        path that ends in ``.toml``.
-    folder : Path or FileScope, optional
-        Folder of a relative path; default: the working directory.
-    quantities : mapping of str to Quantity, optional
-        Quantities that the file may set; default: those that the shipped models share.
+    Parameters:
+        name (str): A name of :func:`machines`, the name of the product in any spelling (``"RTX
+            3080"``), or a path that ends in ``.toml``.
+        folder (Path or FileScope, optional): Folder of a relative path; default: the working
+            directory.
+        quantities (mapping of str to Quantity, optional): Quantities that the file may set;
+            default: those that the shipped models share.
 
     >>> machine("gtx280").values["n_sms"].source
     'Hong 2012, Table 2'
@@ -396,8 +394,7 @@ def entry_titles(kind: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _relatives() -> dict[str, Any]:
-    tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
-    return tree
+    return tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
 
 
 def with_assumed_values(entry: Entry) -> Entry:

@@ -181,7 +181,7 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
         if not _is_block_condition(one) or any(used[n] > 1 for n in _block_axes(one))
     )
     guard = IntExpr({factors: 1})
-    return launch.compute_once(  # type: ignore[no-any-return]
+    return launch.compute_once(
         atom_expr("requests", address, guard), lambda: compute_requests(launch, address, guard)
     )
 
@@ -574,7 +574,7 @@ class MemoryAccesses:
             return sectors, wavefronts, every.min_sectors(access[0]), lanes
 
         key = atom_expr("requests", variable or ZERO, guard)
-        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
+        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)
 
 
 def _matrix_share(instruction: Instruction) -> float:

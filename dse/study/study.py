@@ -98,20 +98,16 @@ class StudyData:
         If the model is a Python file, that file runs; ``dse.study.file.find_model_code`` lists such
         files without running them.
 
-        Parameters
-        ----------
-        path : path
-            The TOML file.
-        allow : callable, optional
-            Called with the path of each model file before the file runs; if it returns a false
-            value, the file does not run and DseError is raised. It is not called for shipped
-            models. Default: files below the folder of the study or in ``DSE_PATH`` may run.
+        Parameters:
+            path (path): The TOML file.
+            allow (callable, optional): Called with the path of each model file before the file
+                runs; if it returns a false value, the file does not run and DseError is raised. It
+                is not called for shipped models. Default: files below the folder of the study or in
+                ``DSE_PATH`` may run.
 
-        Raises
-        ------
-        DseError
-            The file cannot be read, is not TOML, has an unknown key, or names a model file that may
-            not run.
+        Raises:
+            DseError: The file cannot be read, is not TOML, has an unknown key, or names a model
+                file that may not run.
         """
         if not isinstance(path, (str, Path)):
             raise DseError(f"the study {path!r}: expected the path of a TOML file")
@@ -127,8 +123,7 @@ class StudyData:
 
     @property
     def _parts(self) -> StudyInputs:
-        parts: StudyInputs = self._cache["parts"]
-        return parts
+        return self._cache["parts"]
 
     def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
@@ -213,10 +208,7 @@ class StudyData:
         return model, laws if law is None else {**laws, "model_error": law}
 
     def grid(
-        self,
-        outputs: Iterable[str] = (),
-        where: Iterable[str] = (),
-        draws: bool = False,
+        self, outputs: Iterable[str] = (), where: Iterable[str] = (), draws: bool = False
     ) -> Grid:
         """Return the grid of the study, with additional outputs and constraints.
 
@@ -230,14 +222,12 @@ class StudyData:
                 self._cache[key] = self._full_grid(*key[:2])
             else:
                 self._cache[key] = self._drop_draws(self.grid(*key[:2], draws=True), key[0])
-        grid: Grid = self._cache[key]
-        return grid
+        return self._cache[key]
 
     @property
     def random_inputs(self) -> RandomInputs | None:
         """The random inputs of the study; None if no input is random."""
-        result: RandomInputs | None = self._cache["uncertain"]
-        return result
+        return self._cache["uncertain"]
 
     @property
     def notes(self) -> list[str]:
@@ -258,11 +248,8 @@ class StudyData:
 
     def _output_statistics(self) -> frozenset[str]:
         """Return the statistics among the outputs of a run, whose tables queries can reuse."""
-        outputs = self._outputs()
-        names = [
-            *outputs,
-            *(n for name in outputs for n in mean_and_error(name, self._parts.model)),
-        ]
+        outputs, model = self._outputs(), self._parts.model
+        names = {*outputs, *(n for name in outputs for n in mean_and_error(name, model))}
         return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
@@ -334,14 +321,10 @@ class StudyData:
             attributes = provenance_attributes(self.text(), self.grid(), self._parts)
             attributes |= {"notes": dumps(self.notes)} if self.notes else {}
             self._cache["attributes"] = attributes
-        result: dict[str, Any] = self._cache["attributes"]
-        return result
+        return self._cache["attributes"]
 
     def _query_grid(
-        self,
-        texts: Sequence[str | Goal],
-        where: str | Sequence[str],
-        per: Sequence[str] = (),
+        self, texts: Sequence[str | Goal], where: str | Sequence[str], per: Sequence[str] = ()
     ) -> Grid:
         """Return the grid for a query, and warn of points at which a formula fails.
 

@@ -17,8 +17,6 @@ Conflicts of atomics in shared memory, uneven work, and the partial last wave ar
 with ``occupancy``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

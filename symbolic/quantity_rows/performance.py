@@ -1,7 +1,5 @@
 """Rows of the quantities of performance models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from symbolic.quantity import (
