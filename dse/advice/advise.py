@@ -334,7 +334,7 @@ class _MovePath:
         return self._make_move(math.nan, gain=gain)
 
     def _is_near(self, place: float, index: int, size: int) -> bool:
-        """True if a place lies in the first half (in octaves) of a path without an end."""
+        """True if a place lies in the first half (in octaves) of the searched values."""
         if not (self.start and place):
             return index < size // 2
         return abs(math.log2(place / self.start)) < OCTAVES / 2

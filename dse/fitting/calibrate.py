@@ -78,7 +78,8 @@ class Calibration(FitReport):
     groups : mapping of str to array
         (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
     tried : tuple of mapping
-        For each alternative: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
+        For each alternative: its values (``set``), whether it was chosen (``chosen``), and the
+        error of left-out rows (``error``) or the reason why there is none (``reason``).
     undetermined : tuple of str
         Quantities that the rows do not determine, and that have the value of the machine.
     design : tuple of mapping

@@ -158,7 +158,7 @@ def _finite_difference(
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
-#: Number of starting points: per nonlinear quantity, at most, and if all quantities are linear.
+#: Starting points: number for each nonlinear quantity; maximum; number if all are linear.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
 LINEAR_PASSES = 2  # number of times that linear quantities are solved for
 #: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
@@ -316,9 +316,9 @@ FLAT_TOLERANCE = 1e-7
 #: A value is tried at an end of its domain if its distance (in units of its typical size) is below
 #: NEAR_BOUND, and the estimated relative increase of the cost is below TRY_BOUND.
 NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
-#: The value stays at the end if the relative increase is below TAKE_BOUND, and either the squares
-#: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
-#: distance was below the share BOUND_TOLERANCE of its size.
+#: A value is set to the end of its domain if this raises the squares by less than TAKE_BOUND times,
+#: and if either (a) they grow as the value leaves the end (cosine between slope and residuals above
+#: ACTIVE_BOUND_COSINE), or (b) it was nearer to the end than BOUND_TOLERANCE times its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
 #: A relative cost below EXACT, or a change of residuals below ROUNDING, is a rounding error.
 EXACT, ROUNDING = 1e-20, 1e-14

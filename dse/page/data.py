@@ -469,7 +469,7 @@ def _unit(name: str) -> list[Any]:
 
 #: Maximum number of values of one axis on the page of a study.
 _MAX_AXIS_VALUES = 1000
-#: Maximum number of values, on the page of a study, of all tables over several axes together.
+#: Maximum total number of values in the tables of a page that have several axes.
 _MAX_TABLE_VALUES = 10_000
 
 

@@ -128,7 +128,8 @@ MAX_FRONT_POINTS = sizes.FRONT_MOST
 
 #: New points are first compared with at most this number of archived points.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: Above this number of new points, the archived points that dominate most of a sample come first.
+#: With more new points than this, the archived points are tried in an order: those first that
+#: dominate the most points of a sample.
 _PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
 #: Number of new points in the sample.
 _SAMPLE = sizes.ARCHIVE_SAMPLE

@@ -52,7 +52,7 @@ MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise an error if evaluation gives the answer other scores or ranks, or a better point."""
+    """Evaluate the answer again; raise an error if scores or ranks differ, or a point is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
