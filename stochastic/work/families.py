@@ -83,7 +83,7 @@ class LawFamily:
     aliases: tuple[str, ...] = ()
     check: Callable[..., str] | None = None
     constant: Callable[..., int | None] | None = None
-    weights: Callable[..., list[Any]] | None = None
+    weights: Callable[..., list[Any] | Floats] | None = None
     pmf: Callable[..., Floats] | None = None
     sf: Callable[..., Any] | None = None
     cdf: Callable[..., Any] | None = None
@@ -634,7 +634,7 @@ def _check_quantiles(*values: float) -> str:
     return ""
 
 
-def _quantile_weights(*values: float) -> list[float]:
+def _quantile_weights(*values: float) -> Floats:
     """Return P(W = 0), P(W = 1), ...; rounding up or down at random keeps the mean of the law."""
     *ends, _ = values
     body, tail = _quantile_shares(*values)
@@ -649,7 +649,7 @@ def _quantile_weights(*values: float) -> list[float]:
         above += np.where(k < low, low + share * width - k, inside)
     weights = np.maximum(np.diff(above, 2), 0.0)
     weights[: math.floor(ends[0])] = 0.0
-    return list(weights / math.fsum(weights))
+    return np.asarray(weights / math.fsum(weights))
 
 
 def _scipy_special(name: str, *arguments: Any) -> Any:
