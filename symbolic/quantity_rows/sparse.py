@@ -53,7 +53,7 @@ SPARSE = (
     row("row_variance", "", NONNEG, "variance of the length of a row", (0, 1e4)),
     row("row_variation", "", NONNEG, "standard deviation of the length of a row over its mean"),
     row("warp_longest_row", "", NONNEG, "expected longest of 32 independent rows"),
-    row("spmv_bytes", "B", RESULT, "bytes of matrix, offsets and vectors, each counted once"),
+    row("spmv_bytes", "B", POS, "bytes of matrix, offsets and vectors, each counted once"),
     row("spmv_start_time", "s", NONNEG, "time of the smallest product"),
     row("spmv_dram_time", "s", RESULT, "time of DRAM for bytes that are read once"),
     row("spmv_unused_time", "s", RESULT, "time of DRAM for bytes that are read again"),

@@ -70,7 +70,7 @@ def test_the_law_has_its_quantiles_and_its_mean(parameters):
 
 
 def test_quarters_are_uniform_and_the_tail_takes_the_rest_of_the_mean():
-    """Between 1, 3, 5 and 7, lengths are uniform; a triangle of width 1 rounds them."""
+    """Lengths are uniform between 1, 3, 5 and 7; a triangle of width 1 rounds them."""
     law = Pmf.quantiles(1, 3, 5, 7, 7, 4.75)
     third = Fraction(1, 8)
     expected = [third / 2, third, third, third, third, third, third / 2 + Fraction(1, 4)]
