@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 # if evaluation takes long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again, and number of random points.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
-#: Maximum number of points of a front that are compared with all its other points.
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 

@@ -165,7 +165,6 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
 
 
 INF = math.inf
-#: Up to this number of values, all values of an axis are tried.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
