@@ -247,7 +247,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "LOADS_THREADS": (1 << 20, 7, "products of a matrix from which threads of BLAS pay"),
     "LOADS_VALUES": (5_000_000, None, "probabilities of loads of all bins"),
     "LOADS_QUADRATURE": (100_000_000, None, "products of laws of loads with random weights"),
-    "LOADS_PRODUCTS": (10**10, None, "products of laws of loads"),
+    "LOADS_PRODUCTS": (2_000_000_000, None, "products of laws of loads"),
     "LOADS_TRIALS": (20_000, None, "simulations of random weights; fewer give wider bands"),
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
     "SCHEDULE_ROUNDS": (1_000_000, None, "times at which slots are free in a scheduled launch"),
