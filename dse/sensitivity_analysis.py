@@ -31,9 +31,7 @@ from symbolic.quantities import Quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
-
 
 #: Larger of the two steps for a derivative, in the logarithm of an input.
 _STEP = 1e-4
@@ -476,14 +474,12 @@ def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecompositi
     )
 
 
-def _attributes(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> dict[str, Any]:
+def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
     }
-    has_gaps = any(p.count < _points(source, text) for text, p in decompositions.items())
+    has_gaps = any(p.count < _points(source, text) for text, p in parts.items())
     treatment = "every point of the grid has the same weight"
     if has_gaps:
         treatment = (
@@ -491,7 +487,7 @@ def _attributes(
             "or have no number are left out, which makes the axes depend on each other: the "
             "first-order index of an axis may then exceed its total index"
         )
-    constant = [text for text, part in decompositions.items() if part.is_constant]
+    constant = [text for text, part in parts.items() if part.is_constant]
     notes = [f"{text} is the same at every point: it has no indices" for text in constant]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",

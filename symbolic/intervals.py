@@ -236,9 +236,7 @@ class PartialEvaluation:
     evaluated once: these are the ``fixed_values``. The other nodes are the ``steps``.
     """
 
-    def __init__(
-        self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]):
         self.roots = tuple(roots)
         self.steps: list[EvaluationStep] = []
         varies: set[Node] = set()

@@ -180,7 +180,6 @@ def formula_text(text: str) -> FormulaText:
 
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
-
 _LARGEST_EXACT = 2**53
 
 
@@ -433,7 +432,6 @@ _EXACT: dict[str, Callable[..., Any]] = {
     ),
     "negative": operator.neg,
 }
-
 
 _COMPARISONS: dict[str, Callable[[Node, Node], Node]] = {
     "<": operator.lt,

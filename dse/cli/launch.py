@@ -17,7 +17,6 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
-
 #: Factor by which the unit of durations is longer for remedies, if durations are rounded.
 _COARSER = 5
 
@@ -217,9 +216,7 @@ _TIME_SHARES = {
     "tail": "slots wait for the end of the launch (tail)",
 }
 
-
 _WAVES = "usual estimate: number of waves times the mean time of a block"
-
 
 _HELPS = "remedies (--cut-overhead and --share-overhead are the costs of pieces and shared items)"
 

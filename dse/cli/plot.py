@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dse.plots.papers import Paper
     from dse.study.study import StudyData
 
-
 #: Options that are passed to the function that draws a kind of figure.
 _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
-
 #: For each regime of TMM: the condition that selects its rows, the fitted coefficients, and the
 #: coefficients that are set to 0.
 _REGIMES = {

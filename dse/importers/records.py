@@ -27,7 +27,6 @@ from symbolic.units import dimension, mismatch_message, to_si_exact
 if TYPE_CHECKING:
     import xarray as xr
 
-
 #: The values of a column in stored (SI) units, and the attributes of the column.
 Column = tuple[NDArray[Any], dict[str, Any]]
 #: Usual names of units that are otherwise written as quotients.

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from symbolic.model import Family, Model
 
-
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from stochastic import Pmf
 
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 #: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sweeps.scan.values import FormulaValues
     from sweeps.scan.winners_per_draw import DrawScores
 
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

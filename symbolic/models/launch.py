@@ -109,7 +109,6 @@ EXACT_SOURCE = "the law of the B-th start of independent renewal processes"
 HARDWARE, LOOP, QUEUE = ({"dispatch": d, "sharing": "none"} for d in ("hardware", "loop", "queue"))
 RATE_SOURCE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
 
-
 SHAPE_INPUTS = (
     "piece_law",
     "launch_blocks",

@@ -98,7 +98,6 @@ tensor_fp16_ceiling = _ceiling_of("tensor_fp16_ceiling", "tensor_fp16_flops")
 tensor_fp8_ceiling = _ceiling_of("tensor_fp8_ceiling", "tensor_fp8_flops")
 tensor_int8_ceiling = _ceiling_of("tensor_int8_ceiling", "tensor_int8_ops")
 
-
 l2_roof = bandwidth_flops.copy_as("l2_roof", "l2_intensity", "l2_bandwidth")
 l1_roof = bandwidth_flops.copy_as("l1_roof", "l1_intensity", "l1_bandwidth")
 

@@ -90,7 +90,6 @@ _OUTWARD: dict[str, Callable[..., Any]] = {
     for end, towards in (("low", -math.inf), ("high", math.inf))
 }
 
-
 #: The set of all axes and the empty set of axes, with one bit for each axis.
 ALL_AXES, NO_AXES = np.uint64(2**64 - 1), np.uint64(0)
 INF = math.inf
@@ -178,7 +177,6 @@ def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
 #: Library functions that give the same bits for floats and in loop nests.
 exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
 log10_of, pow_of = elementary.log10, elementary.power
-
 
 #: Modules whose functions :func:`rebind_rule` does not replace.
 _SHARED_MODULES = (__name__, elementary.__name__)
