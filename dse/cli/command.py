@@ -16,11 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from dse.cli.options import echo, nonempty_options
+import dse
+from dse.cli.options import echo, nonempty_options, source_path_argument
 from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
@@ -48,12 +49,13 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.runtime.progress import Progress
 
-
+#: A study or a Dataset, which a command queries.
+Source: TypeAlias = "StudyData | xr.Dataset"
 #: Maximum number of characters of an error message; a name in a file may have millions.
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key of the exit status in the metadata of click's context, for commands that print an answer.
+#: Key of the exit status in click's context, for commands that still print an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (
@@ -62,7 +64,7 @@ _FAILURES = (
 )
 #: Values of ``errno`` that a wrong path causes; any other value is a failure of the system.
 _INPUT_ERRNOS = {
-    None,  # a library raised an OSError without a number
+    None,  # a library raised an OSError without errno
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
@@ -85,14 +87,11 @@ def _error_message(error: Exception) -> str:
 
 
 class _CommandError(click.ClickException):
-    """Error with one message and an exit status."""
-
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         object.__setattr__(self, "exit_code", status)
 
     def format_message(self) -> str:
-        """Return the message, with control characters replaced by their codes."""
         return error_text(self.message)
 
 
@@ -113,7 +112,7 @@ def _as_command_error(error: Exception) -> _CommandError | None:
         return _CommandError(_error_message(error)) if failed else InputError(_error_message(error))
     if isinstance(error, InternalError):
         return _CommandError(text, 70)  # EX_SOFTWARE of sysexits.h: a bug of this program
-    if isinstance(error, ValueError) and "checksum do not match" in text:  # zarr read a bad chunk
+    if isinstance(error, ValueError) and "checksum do not match" in text:
         return _CommandError(
             "a chunk of the store is damaged: dse verify names it, --repair computes it again"
         )
@@ -184,8 +183,8 @@ def input_errors() -> Iterator[None]:
 def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
     """Run a search and return its answer; after an interrupt, return the best result so far.
 
-    An interrupt also sets the exit status to 130. The answer may hold bare arrays, from which
-    xarray builds a Dataset when needed; :func:`sweeps.grid.dataset.arrays_of` reads the arrays.
+    An interrupt also sets the exit status to 130. The answer may hold bare arrays, which
+    :func:`sweeps.grid.dataset.arrays_of` reads.
     """
     from sweeps.grid.dataset import answers_as_arrays
 
@@ -205,8 +204,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return the decorator that makes a command with --json, --wide and examples in its help.
 
-    The decorated function returns a :class:`symbolic.answer.Answer`, or an object that has the same
-    text and ``to_dict``, or None to print nothing.
+    The decorated function returns an object that has the methods ``__str__`` and ``to_dict``, as a
+    :class:`symbolic.answer.Answer` has; or None, which prints nothing.
     """
     epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
@@ -240,7 +239,6 @@ def new_file(out: str, *suffixes: str) -> Path:
 
 
 def _is_interactive() -> bool:
-    """True if standard input and error are a terminal, so that a person can answer a prompt."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -280,7 +278,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Warn of numbers that seem to lack a unit, unless ``original`` has them; return the study."""
+    """Warn of unusual unitless numbers that ``original`` does not have; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()
@@ -290,20 +288,27 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
     return study
 
 
-def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a study file, or of a store unless ``values``; otherwise a Dataset."""
-    from dse.study.study import StudyData
+def read_source(path: str, *, values: bool = False) -> Source:
+    """Return a study or a Dataset; ``values`` asks for the Dataset of a store."""
     from dse.verbs.query import resolve_source
-    from dse.verbs.study import run
 
     if Path(path).suffix == ".toml":
-        study = _read_study_file(path)
-        return study if isinstance(study, StudyData) else run(study)
+        return resolve_source(_read_study_file(path))
     with input_errors():
-        result = resolve_source(path, values=values)
-    if not isinstance(result, StudyData) and "statuses" in result.attrs:  # measurements
-        _print_assumptions(json.loads(result.attrs.get("assumptions", "[]")))
-    return result
+        source: Any = resolve_source(path, values=values)
+    if "statuses" in getattr(source, "attrs", ()):
+        _print_assumptions(json.loads(source.attrs.get("assumptions", "[]")))
+    return source  # type: ignore[no-any-return]
+
+
+def source_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument SOURCE; the function gets the study or Dataset that the path names."""
+
+    @wraps(function)
+    def read_and_call(source: str, **options: Any) -> Any:
+        return function(read_source(source), **options)
+
+    return source_path_argument(read_and_call)
 
 
 def print_table_assumptions(path: str) -> None:
@@ -326,7 +331,6 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """Return the Dataset of several models, and the query in [best] if the path is a study file."""
     from dse.study.study import StudyData
-    from dse.verbs.study import run
 
     if Path(path).suffix != ".toml":
         return read_source(path, values=True), {}  # type: ignore[return-value]
@@ -334,7 +338,7 @@ def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     if isinstance(read, StudyData):
         raise InputError(f"{path} names one model: expected a list, model = [..., ...]")
     first = next(iter(read.each.values()))
-    return run(read), dict(first.best or {})
+    return dse.run(read), dict(first.best or {})
 
 
 @contextmanager
@@ -360,6 +364,17 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     query = nonempty_options({name: options.get(name) for name in names})
     single = {name: query[name][0] for name in names[:2] if len(query.get(name, ())) == 1}
     return query | single
+
+
+def read_query(source: Source | ComparisonData, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query of the options or of the source's ``[best]``, as keywords of a verb."""
+    from dse.study.study import StudyData
+
+    study_query = source.best if isinstance(source, StudyData) else None
+    best = query_from_options(query_options(options), study_query)
+    if best is None:
+        raise click.UsageError("give --minimize or --maximize a quantity")
+    return best.as_keywords()
 
 
 def query_from_options(
@@ -402,17 +417,13 @@ def plain_warnings() -> Iterator[None]:
         warnings.formatwarning = before
 
 
-# --- a line on the terminal that shows that a command works, until the command prints something
-#: Seconds until the line appears.
+#: Seconds until a terminal shows a line that says that the command works.
 _SOON = 0.1
-#: Seconds between two updates of the line.
 _OFTEN = 0.2
 _CLEAR = "\r\x1b[K"
 
 
 class _FirstWriteStream:
-    """Text stream that calls the function ``before`` before each write."""
-
     def __init__(self, stream: Any, before: Any) -> None:
         self._stream, self._before = stream, before
 
@@ -442,13 +453,12 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.compile_cache.build" in sys.modules:  # imported only to compile
+                if "stochastic.compile_cache.build" in sys.modules:
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
 
     def end(self) -> None:
-        """Remove the line and stop its updates."""
         with self._lock:
             if self._over:
                 return
@@ -477,7 +487,6 @@ def show_wait_line() -> Iterator[None]:
         line.end()
 
 
-# --- a second process that compiles some functions while the command compiles others
 @contextmanager
 def compile_in_background(
     program: str, waited_functions: Collection[str] = (), first_function: str | None = None
@@ -487,7 +496,7 @@ def compile_in_background(
     The program starts when this process must compile ``first_function`` (default: any function
     except ``waited_functions``). Before this process compiles one of ``waited_functions``, it waits
     for the program. Yields a function that waits for the program. Without a cache or a second core
-    the program does not run. Functions that the program lacks are compiled here when needed.
+    the program does not run.
     """
     from stochastic.compile_cache import cache_folder, compile_listener
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dse
-from dse.cli.command import command, read_source
-from dse.cli.options import names_option, option, source_argument, where_option
+from dse.cli.command import Source, command, source_argument
+from dse.cli.options import names_option, option, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Names of the counts of values that are in no bin of a histogram.
+#: Keys of the numbers of values that lie in no bin of a histogram.
 _OUTSIDE = ("below", "above", "undefined")
 
 per_option = names_option("--per AXIS,...", "Answer separately for each value of these axes")
@@ -24,7 +24,7 @@ output_option = option("--output Q", "Quantity or formula to analyze", required=
 def count_answer(
     ds: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
 ) -> Answer:
-    """Return an answer: the variables ``names`` for each value of ``per``, and then ``tables``."""
+    """Return an answer with the variables ``names`` for each value of ``per``, and ``tables``."""
     data = {k: v for k, v in ds.attrs.items() if k not in ("model", "study", "simt_dse_version")}
     joined = str(data.pop("conditions"))
     conditions = joined.split("; ") if joined else []
@@ -70,12 +70,12 @@ def _number_text(value: Any) -> str:
 @source_argument
 @where_option()
 @per_option
-def count(source: str, where: list[str], per: list[str]) -> Any:
+def count(source: Source, where: list[str], per: list[str]) -> Any:
     """Count the feasible configurations.
 
     Nothing is stored. Conditions that share no axis are counted separately, and the counts are
     multiplied. If all conditions are of this kind, a large space takes no longer than a small one.
     """
-    result = dse.count(read_source(source), where=where, per=per, progress=True)
+    result = dse.count(source, where=where, per=per, progress=True)
     counts = {name: int(result[name].sum()) for name in ("feasible_points", "points")}
     return count_answer(result, per, tuple(counts), **counts)

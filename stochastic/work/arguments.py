@@ -33,7 +33,6 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """Return the lowest key of a mapping, and the list of its values from this key on."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
@@ -46,7 +45,7 @@ def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any
 
 
 def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
-    """Return the lowest value of a sequence or mapping, and a list of the weights from there on."""
+    """Return the lowest value, and the weights of it and all larger values."""
     if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series
         values = dict(values.items())
     if isinstance(values, Mapping):
