@@ -1,7 +1,5 @@
 """The command `dse calibrate`: estimate free quantities of a model from measured rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

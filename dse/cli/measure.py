@@ -1,7 +1,5 @@
 """The command `dse measure`: run microbenchmarks on this machine's GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -93,8 +93,7 @@ class FitProblem:
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Return the derivatives of scaled residuals, of shape (residuals, parameters)."""
-        slopes: Floats = self.linearize(point[None, :], steps, back)[1][0]
-        return slopes
+        return self.linearize(point[None, :], steps, back)[1][0]
 
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
         """Return scaled predictions at points, and their derivatives by central differences.
@@ -257,8 +256,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
             block = slopes[known][:, rows][:, :, places]
             moved[here[:, None], places] += _least_squares_steps(block, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
-    better = problem.costs(moved) < problem.costs(points)
-    return np.where(better[:, None], moved, points)
+    return np.where((problem.costs(moved) < problem.costs(points))[:, None], moved, points)
 
 
 def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:
@@ -283,8 +281,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
     inverse = np.linalg.pinv(slopes / lengths[:, None, :], rcond=rounding)
-    steps: Floats = (inverse @ wanted[..., None])[..., 0] / lengths
-    return steps
+    return (inverse @ wanted[..., None])[..., 0] / lengths
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:

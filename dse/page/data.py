@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from stochastic import Pmf
 
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 #: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]
@@ -259,7 +258,6 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Maximum number of configurations among which the page itself searches the best.
 _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
@@ -313,7 +311,11 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
             "outputs": list(compiled.outputs[: len(compiled.outputs) - len(grid.conditions)]),
             "choices": compiled.choices,
         },
-        "families": _families(grid, compiled),
+        "families": [
+            {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
+            for family in grid.model.regime_families
+            if {family.of, *family.terms.values()} <= set(compiled.outputs)
+        ],
         "guides": _guides(grid, compiled, study._parts.counted_for),
         "figures": figures,
         "best": None if best is None else _best_data(study, grid, indices, best),
@@ -352,14 +354,6 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
         for c in grid.conditions
-    ]
-
-
-def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    return [
-        {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
-        for family in grid.model.regime_families
-        if {family.of, *family.terms.values()} <= set(js_program.outputs)
     ]
 
 
@@ -412,17 +406,15 @@ def _summands(node: Node) -> list[list[str]]:
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
-def _best_data(
-    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
-) -> dict[str, Any]:
+def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
+    whole = all(len(index[name]) == axis.size for name, axis in grid.axes.items())
     if grid.points > _MAX_SEARCHED or not whole:
-        query["found"] = _search_best(study, indices, best)
+        query["found"] = _search_best(study, index, best)
     return query
 
 
@@ -493,7 +485,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
-    """Return, for each axis, the indices of the values that the page contains."""
+    """Return the indices of the axis values on the page, evenly spaced where there are many."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]

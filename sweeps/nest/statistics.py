@@ -539,8 +539,7 @@ class RowValues:
         variance = self.sample.means_per_draw(squares).mean(axis=1)
         off, here = self.mean_error(squares, change), np.sqrt(variance)
         below = here - np.sqrt(np.maximum(variance - off, 0.0))
-        result: Floats = np.maximum(below, np.sqrt(variance + off) - here)
-        return result
+        return np.maximum(below, np.sqrt(variance + off) - here)
 
     def geomean_error(self) -> Floats:
         """Return the error of the geometric mean, computed from the error of the mean logarithm."""

@@ -102,8 +102,7 @@ class GridDrawScores(DrawScores):
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
         """Call a consumer with the configurations whose indices are in ``flat``."""
         grid, rest = self.grid, self.axes
-        split = unravel(flat, grid.shape(rest))
-        places = dict(zip(rest, split, strict=True))
+        places = dict(zip(rest, unravel(flat, grid.shape(rest)), strict=True))
         for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)
             for axis, place in at.items():
@@ -246,9 +245,7 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
         )
 
 
-#: Number of configurations visited first. Their minima exclude most other configurations.
 _FIRST_VISITED = sizes.LEADERS_FIRST
-#: On fresh draws, a configuration is compared with at most this number of likely winners.
 MAX_RIVALS = sizes.CHANCE_RIVALS
 #: Values with at most this relative difference may be equal: nests and NumPy round differently.
 _ROUNDING = 1e-12
