@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 #: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
+_SHARES = ("first", "total", "low", "high")
+_SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
+_EACH = ("mean", "std", "counted", "points", "value")
 
 
 @command(
@@ -55,11 +58,6 @@ def sensitivity(source: Source, output: list[str], plot: Path | None, **options:
 
         write_figure(draw_tornado(result, output[0]).figure, plot)
     return _answer(result, plot)
-
-
-_SHARES = ("first", "total", "low", "high")
-_SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
-_EACH = ("mean", "std", "counted", "points", "value")
 
 
 def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
