@@ -29,17 +29,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
-    "blocks",
-    "dataset_of",
-    "demand",
-    "latency",
-    "launches",
-    "lockstep",
-    "paths",
-    "power",
-    "shortest_paths",
-    "supply",
-]
+    "blocks", "dataset_of", "demand", "latency", "launches", "lockstep", "paths", "power",
+    "shortest_paths", "supply",
+]  # fmt: skip
 
 #: Units of columns that are not in the table of quantities.
 _UNITS = {
