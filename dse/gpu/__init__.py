@@ -35,14 +35,9 @@ __all__ = [
 
 #: Units of columns that are not in the table of quantities.
 _UNITS = {
-    "ring_bytes": "B",
-    "load_cycles": "cycle",
-    "block_start": "s",
-    "block_end": "s",
-    "block_time_mean": "s",
-    "asked_clock": "Hz",
-    "power_std": "W",
-}
+    "ring_bytes": "B", "load_cycles": "cycle", "block_start": "s", "block_end": "s",
+    "block_time_mean": "s", "asked_clock": "Hz", "power_std": "W",
+}  # fmt: skip
 
 
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
