@@ -298,7 +298,7 @@ def read_source(path: str, *, values: bool = False) -> Source:
         source: Any = resolve_source(path, values=values)
     if "statuses" in getattr(source, "attrs", ()):
         _print_assumptions(json.loads(source.attrs.get("assumptions", "[]")))
-    return source  # type: ignore[no-any-return]
+    return source
 
 
 def source_argument(function: Callable[..., Any]) -> Callable[..., Any]:
