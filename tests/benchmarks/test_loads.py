@@ -55,7 +55,8 @@ def test_experts_of_a_large_batch(shares):
     simulated = (time.perf_counter() - began) * 0.25e8 / DRAWN
     print(
         f"{shares}: p99 of the busiest {first:.3f} s; mean and p99 of largest, occupied, tiles "
-        f"{whole:.3f} s, error {max(error for *_, error in results):.1e}; simulated {simulated:.0f} s"
+        f"{whole:.3f} s, error {max(error for *_, error in results):.1e}; "
+        f"simulated {simulated:.0f} s"
     )
     for (mean, *_), name in zip(results, ("largest", "occupied", "tiles"), strict=True):
         known = getattr(drawn, name)
