@@ -6,10 +6,10 @@ import signal
 import sys
 
 if (
-    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # this module is the program
+    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # the command dse runs
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback before signals are handled
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the imports without a traceback
 
 from dse.signals import report_interrupt, signals_as_exceptions
 from sweeps.runtime import interrupts
@@ -18,7 +18,7 @@ from sweeps.runtime import interrupts
 def main() -> None:
     """Run the command line and end the process."""
     status: object = 0
-    gc.set_threshold(50_000)  # with Python's default, 700, collection takes 5 % of a short command
+    gc.set_threshold(50_000)  # the default, 700, costs 5 % of a short command
     with signals_as_exceptions(is_last=True):
         try:
             from dse.cli import main as command

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dse.api import Comparison, Study
 
-#: In the Dataset of a comparison, each of these attributes is a JSON object with a key per model.
+#: Attributes that are a JSON object with one key per model in the Dataset of a comparison.
 _PER_MODEL = ("study", "identity")
 
 
@@ -41,10 +41,9 @@ class DatasetAccessor:
     def study(self) -> Study | Comparison:
         """The study that made the Dataset, or the comparison of several models.
 
-        Raises
-        ------
-        DseError
-            The Dataset has no study or lacks values of a long axis, or the study has changed.
+        Raises:
+            DseError: The Dataset has no study or lacks values of a long axis, or the study has
+                changed.
         """
         from dse.api import Comparison
         from symbolic.json_text import read_json
@@ -71,12 +70,9 @@ class DatasetAccessor:
     def labels(self, name: str) -> xr.DataArray:
         """Return the labels of a case or of another variable with flags; ``""`` for unknown values.
 
-        Raises
-        ------
-        UnknownNameError
-            The Dataset has no such variable.
-        DseError
-            The variable has no labels.
+        Raises:
+            UnknownNameError: The Dataset has no such variable.
+            DseError: The variable has no labels.
 
         >>> import xarray as xr
         >>> import dse
@@ -125,19 +121,17 @@ class DatasetAccessor:
 
 
 def _public_study(ds: xr.Dataset) -> Study:
-    """Return the study of a Dataset as a :class:`dse.Study`, which has the verbs as methods."""
     from dataclasses import fields
 
     from dse.api import Study
     from dse.runs.identity import study_of
 
     data = study_of(ds, needs_identity=False)
-    study: Study = Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
-    return study
+    return Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
 
 
 def register_accessor() -> None:
-    """Register the accessor with xarray, now if xarray is loaded, or else when it is imported."""
+    """Register the accessor when xarray is imported, or at once if xarray is already loaded."""
     if hasattr(sys.modules.get("xarray"), "register_dataset_accessor"):
         _register(sys.modules["xarray"])
     else:

@@ -29,7 +29,7 @@ def require_dataset(
 
 
 def require_mapping(at: Any) -> Mapping[str, Any]:
-    """Return the mapping ``at`` (an empty mapping for None); otherwise raise DseError."""
+    """Return ``at`` if it is a mapping, or an empty mapping for None; raise DseError otherwise."""
     if at is not None and not isinstance(at, Mapping):
         raise DseError(
             f"at = {at!r}: expected a mapping from axes to values, such as "

@@ -60,7 +60,7 @@ class Meter:
         self._show(text, last=progress.done + progress.failed >= progress.total)
 
     def note_progress(self, progress: Progress) -> None:
-        """Store the progress of a query; :meth:`show_working` shows it."""
+        """Store the progress of a query, for :meth:`show_working`."""
         text = f", {progress.done / progress.total:.0%}" if progress.total else ""
         if progress.points is not None:
             text = f", {progress.points:,} points so far{text and text + ' of the space searched'}"
@@ -71,7 +71,7 @@ class Meter:
         self._state_text = text
 
     def show_working(self, what: str, seconds: float) -> None:
-        """Show for how long a query has been running, and the last stored progress."""
+        """Show how long a query has been running, and the last progress stored."""
         self._show(f"{what}: {seconds:.0f} s so far{self._state_text}")
 
     def _show(self, text: str, last: bool = False) -> None:
@@ -80,10 +80,8 @@ class Meter:
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
-            early = (
-                elapsed - self._last_shown < pause if self._last_shown else elapsed < self._after
-            )
-            if early and not (last and self._last_shown):
+            soon = elapsed - self._last_shown < pause if self._last_shown else elapsed < self._after
+            if soon and not (last and self._last_shown):
                 return
             self._last_shown = elapsed
             self._write(one_line(text) if self._keeps_line else f"{one_line(text)}\n")
@@ -104,7 +102,7 @@ class Meter:
 
 
 def _notebook_line() -> Callable[[str], None] | None:
-    """Return a function that sets the text below the cell of a notebook; None if there is none."""
+    """Return a function that sets the text below a notebook's cell; None outside of notebooks."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None
@@ -155,10 +153,7 @@ class JsonLines:
 
 @contextmanager
 def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[Any]:
-    """Yield the progress listener for an option: a new meter, the given function, or None.
-
-    A meter shows text after the first ``after`` seconds, and is closed at the end.
-    """
+    """Yield the progress listener for an option: a new meter, the given function, or None."""
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
     with (
@@ -173,10 +168,7 @@ def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[
 def show_progress(
     progress: ProgressOption, activity: str, sign: float = 1.0, after: float = 1.0
 ) -> Iterator[None]:
-    """Show or report the progress of a query, after its first ``after`` seconds.
-
-    Best values are multiplied by ``sign`` before they are reported.
-    """
+    """Show or report the progress of a query, beginning after ``after`` seconds."""
     with progress_listener(progress, after) as listener:
         if progress is not True:
             from sweeps.runtime.progress import report_progress

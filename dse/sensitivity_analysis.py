@@ -31,26 +31,23 @@ from symbolic.quantities import Quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
 
-# --- elasticities at one configuration, d log y / d log x, by small steps of the inputs
-
-#: Larger of the two steps in the logarithm of an input.
+#: Larger of the two steps for a derivative, in the logarithm of an input.
 _STEP = 1e-4
-#: Ratio of the larger to the smaller step.
 _STEP_RATIO = 8
-#: Slopes that differ by more than this factor times 1 + |slope| indicate a jump or a corner.
+#: Slopes whose difference exceeds this times (1 + |slope|) indicate a jump or a corner.
 _SLOPE_TOLERANCE = 1e-2
-#: Relative step of an integer quantity; the step is at least one.
+#: Relative step of an integer input; the step is at least one.
 _INTEGER_STEP = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elasticities:
-    """Elasticities of outputs by inputs; ``sides`` has shape (3, outputs, inputs).
+    """Elasticities of outputs by inputs.
 
-    Axis 0 of ``sides`` has slopes to smaller inputs, slopes to larger inputs, and two-sided slopes.
+    ``sides`` has shape (3, outputs, inputs): slopes to smaller inputs, slopes to larger inputs, and
+    two-sided slopes.
     """
 
     inputs: tuple[str, ...]
@@ -64,8 +61,8 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
 
     An integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is
     NaN if a step leaves the domain of the input or breaks a rule, or if the output is 0, changes
-    its sign or jumps. The elasticity of both sides is also NaN if the two sides differ, as at a
-    border of regimes.
+    its sign or jumps. The two-sided elasticity is also NaN if the one-sided elasticities differ, as
+    at a border of regimes.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
@@ -117,15 +114,14 @@ def _step_values(value: float, row: Quantity) -> list[float]:
 def _elasticities(
     x: float, y: float, xs: Floats, ys: Floats, whole: bool
 ) -> tuple[float, float, float]:
-    """Return elasticities (below, above, both sides) at (x, y) from the four points (xs, ys)."""
+    """Return one-sided and two-sided elasticities at (x, y) from the four points (xs, ys)."""
     far_down, down, up, far_up = (log_slope(x, y, to, at) for to, at in zip(xs, ys, strict=True))
     both = log_slope(xs[0], ys[0], xs[-1], ys[-1])
     if not whole:
         down, up = _extrapolated_slope(far_down, down), _extrapolated_slope(far_up, up)
     if math.isnan(down) or math.isnan(up):
-        at_end = (
-            whole or np.isnan(ys[0]) or np.isnan(ys[-1])
-        )  # x is the first or last point, or an integer
+        # x is the first or last point, or an integer
+        at_end = whole or np.isnan(ys[0]) or np.isnan(ys[-1])
         return down, up, (up if math.isnan(down) else down) if at_end else math.nan
     if not whole and abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
         return down, up, math.nan
@@ -133,7 +129,7 @@ def _elasticities(
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
-    """Return the Richardson extrapolation of two slopes; NaN if the slopes differ, as at a jump."""
+    """Extrapolate two slopes to step 0 (Richardson); return NaN if they differ, as at a jump."""
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
@@ -152,19 +148,14 @@ def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, flo
 
 
 def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
-    """Return the slope between two points in log-log scale; NaN if a logarithm does not exist."""
+    """Return the slope between two points in log-log scale; NaN if a logarithm is undefined."""
     if not (x1 > 0 and x2 > 0 and x1 != x2 and y1 * y2 > 0) or math.isinf(y1) or math.isinf(y2):
         return math.nan
     return math.log(y2 / y1) / math.log(x2 / x1)
 
 
-# --- sources of values: the grid of a study, or a Dataset, read in blocks
-
-#: Grids with at least this many points are computed by a compiled loop nest, others by NumPy.
 _COMPILE_POINTS = sizes.EFFECTS_COMPILED
-#: Number of points in a block that a loop nest computes, and in a block that NumPy computes.
 _LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-#: Number of points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 
@@ -174,9 +165,9 @@ class AnalysisSource:
     """Access to the values of formulas over the axes of a study or of a Dataset.
 
     ``coords`` maps each axis to (dims, values, attributes). ``point`` is the configuration of the
-    elasticities; the user fixed its index on ``fixed_axes``. ``axes_of`` returns the axes on which
-    a formula or its feasibility depends. ``read_block`` returns the values of a formula in a slice
-    of each of these axes, with NaN at infeasible and undefined points.
+    elasticities; the user fixed its indices on ``fixed_axes``. ``axes_of`` returns the axes on
+    which a formula or its feasibility depends. ``read_block`` returns the values of a formula in a
+    slice of each of these axes, with NaN at infeasible and undefined points.
     """
 
     formulas: tuple[str, ...]
@@ -213,7 +204,6 @@ def _check_numeric(text: str, flags: Any) -> None:
 
 
 def _is_error_output(name: str) -> bool:
-    """True if an output is the error of another output."""
     return str(name).startswith("error(")
 
 
@@ -236,7 +226,6 @@ def _source_of_study(
     coords = axis_coordinates(grid)
 
     def read_block(text: str, bounds: Mapping[str, slice]) -> Floats:
-        """Compute the values of a block by NumPy, or by a compiled loop nest for a large grid."""
         here, goal, dims = subgrid(grid, bounds), Goal(text=text, sign=1.0), tuple(bounds)
         plain, full = here.non_switch_axes(dims), np.empty(here.shape(dims))
         compiled = math.prod(here.shape(plain)) > _SMALL
@@ -324,7 +313,6 @@ def _source_of_dataset(
     listed = tuple(dict.fromkeys(named))
 
     def elasticities(point: Mapping[str, int]) -> Elasticities:
-        """Return the slopes between neighbouring points along each axis of numbers."""
         lines = {n: v for n, (_, v, _) in coords.items() if v.dtype.kind in "iuf" and v.size > 1}
         sides, here = np.zeros((3, len(listed), len(lines))), np.full(len(listed), np.nan)
         for row, text in enumerate(listed):
@@ -352,9 +340,6 @@ def _source_of_dataset(
     )
 
 
-# --- the Dataset of a sensitivity analysis
-
-#: Number of points around the middle among which a feasible configuration is searched.
 _SEARCH_POINTS = sizes.SEARCHED_AROUND
 _MEANINGS = {
     "first": "share of the variance that the axis explains alone (first-order index of Sobol)",
@@ -442,10 +427,7 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
 
 
 def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
-    """Replace the configuration of a source by the nearest feasible point with a finite value.
-
-    The indices on ``fixed_axes`` do not change.
-    """
+    """Replace the configuration of a source by the nearest feasible point with a finite value."""
     dims = source.axes_of(text)
     sizes = {dim: len(source.coords[dim][1]) for dim in dims}
     reach = 0
@@ -465,9 +447,7 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
             best = places[np.argmin((away**2).sum(axis=1))]
             point = {**source.point, **dict(zip(dims, best.tolist(), strict=True))}
             return replace(source, point=point)
-        if all(
-            s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()
-        ):
+        if all(s.stop - s.start == sizes[d] or d in source.fixed_axes for d, s in box.items()):
             return source
         reach = 2 * reach + 1
 
@@ -481,14 +461,12 @@ def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
 
 
-def _raise_constant(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> None:
+def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
     from symbolic.answer import value_text
 
     values = ", ".join(
         f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
-        for text, part in decompositions.items()
+        for text, part in parts.items()
     )
     raise DseError(
         f"{values} at every point that counts, so there is no variance to decompose: sweep other "
@@ -496,14 +474,12 @@ def _raise_constant(
     )
 
 
-def _attributes(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> dict[str, Any]:
+def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
     }
-    has_gaps = any(p.count < _points(source, text) for text, p in decompositions.items())
+    has_gaps = any(p.count < _points(source, text) for text, p in parts.items())
     treatment = "every point of the grid has the same weight"
     if has_gaps:
         treatment = (
@@ -511,7 +487,7 @@ def _attributes(
             "or have no number are left out, which makes the axes depend on each other: the "
             "first-order index of an axis may then exceed its total index"
         )
-    constant = [text for text, part in decompositions.items() if part.is_constant]
+    constant = [text for text, part in parts.items() if part.is_constant]
     notes = [f"{text} is the same at every point: it has no indices" for text in constant]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",

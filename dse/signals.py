@@ -19,9 +19,9 @@ from typing import Any
 from sweeps.runtime import interrupts
 from symbolic.safe_text import escape_controls
 
-#: A second signal within this time comes from the same key press and is ignored.
+#: A second signal within this time counts as the same key press and is ignored.
 _REPEAT_SECONDS = 2.0
-#: Seconds after which a signal is sent again if its exception was dropped.
+#: Seconds until a signal whose exception was dropped is sent again.
 _RERAISE_SECONDS = 0.01
 
 
@@ -34,8 +34,6 @@ class SignalReceived(BaseException):
 
 
 class _SignalState:
-    """Global state: nesting depth, start time, last signal and its time, end of the program."""
-
     depth = 0
     start = 0.0
     number: int | None = None
@@ -60,7 +58,6 @@ def _handle_signal(number: int, _: Any) -> None:
 
 
 def _resend_signal() -> None:
-    """Send the last signal to the main thread again, because the exception was dropped."""
     if _SignalState.number is not None and not _SignalState.has_ended:
         _SignalState.signal_time = -_REPEAT_SECONDS
         main = threading.main_thread().ident
@@ -72,7 +69,7 @@ def _resend_signal() -> None:
 
 @contextmanager
 def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
-    """Raise signals as exceptions in the block; if ``is_last``, later signals end the process."""
+    """Raise signals as exceptions in the block; with ``is_last``, later signals end the process."""
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -107,12 +104,12 @@ def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
 
 
 def time_left(seconds: float | None) -> float | None:
-    """Return how much is left of a time limit that counts from the start of the program. [s]"""
+    """Return the remaining seconds of a time limit that counts from the start of the program."""
     return None if seconds is None else max(seconds - (time.monotonic() - _SignalState.start), 0.0)
 
 
 def received_signal() -> int | None:
-    """Return the number of the last signal, or None; Python may have dropped its exception."""
+    """Return the number of the last signal, even if Python dropped its exception; None for none."""
     return _SignalState.number
 
 

@@ -22,7 +22,7 @@ def read_toml(text: str) -> dict[str, Any]:
         raise
     except RecursionError:
         raise tomllib.TOMLDecodeError(f"values nested deeper than {_DEPTH} levels") from None
-    except ValueError as error:  # an integer has thousands of digits
+    except ValueError as error:  # raised for an integer with thousands of digits
         raise tomllib.TOMLDecodeError(f"a value that cannot be read: {error}") from None
     level: list[Any] = [tree]
     for _ in range(_DEPTH):
@@ -58,7 +58,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, float):
-        return repr(float(value))  # repr of a NumPy float would not be TOML
+        return repr(float(value))  # the repr of a NumPy float would not be TOML
     raise DseError(
         f"a {type(value).__name__} cannot stand in a TOML file: expected text or numbers"
     )
@@ -100,7 +100,7 @@ def toml_key(name: str) -> str:
 def value_line(name: str, value: str, origin: str, text: str) -> str:
     """Return the line of a machine or workload file for a value and its source or assumption.
 
-    ``value`` is TOML text; ``text`` is the source of the value if ``origin`` is ``"source"``, and
+    ``value`` is TOML text. ``text`` is the source of the value if ``origin`` is ``"source"``, or
     the assumption if ``origin`` is ``"assumed"``.
     """
     return f"{toml_key(name)} = {{ value = {value}, {origin} = {toml_value(text)} }}"

@@ -25,18 +25,13 @@ def check_integer(
         fits = False
     if not fits:
         such = f", such as {example}" if example is not None else ""
-        upto = f", at most {most:.15g}" if isinstance(value, int) and value > most else ""
-        raise LawError(
-            f"{name} = {value!r}: expected a whole number of {least} or more{upto}{such}"
-        )
+        cap = f", at most {most:.15g}" if isinstance(value, int) and value > most else ""
+        raise LawError(f"{name} = {value!r}: expected a whole number of {least} or more{cap}{such}")
     return int(value)
 
 
 def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
-    """Return the value as a float if it is finite and satisfies ``holds``; else raise LawError.
-
-    The message has the name of the argument, its value, and ``expected``.
-    """
+    """Return the value as a float if it is finite and satisfies ``holds``; LawError otherwise."""
     try:
         number = float(value)
         is_number = not isinstance(value, bool | str | bytes) and math.isfinite(number)
@@ -61,7 +56,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Check the losses at which a law is evaluated; return floats, or raise LawError."""
+    """Check the losses ``values`` and return them as floats; LawError if one is invalid."""
     try:
         t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):

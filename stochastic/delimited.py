@@ -28,11 +28,8 @@ from stochastic.errors import LawError
 Columns = Sequence[Sequence[str]]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-#: Numbers of characters and of records that are read to detect the separator.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
-#: Number of records that are searched for the header.
 _HEADER_RECORDS = sizes.DELIMITED_HEAD
-#: Number of rows near a doubtful row that are searched for numbers.
 _NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: The text of :meth:`DelimitedTable.assumptions` for a file in the most common format.
@@ -44,7 +41,7 @@ _GROUPED_NUMBER = re.compile(
     rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     r"(?:(?!(?P=mark))[.,][0-9]*)?"
 )
-#: A number with one mark before its last three digits: these may or may not be decimals.
+#: A number whose only mark, before its last three digits, may be decimal or group digits.
 _AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 #: The only characters in numbers that Python parses without any replacement.
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
@@ -56,9 +53,7 @@ _MISSING = frozenset(
         *("-1.#qnan", "#div/0!", "#value!", "#num!"),
     )
 )
-_INFINITE = {
-    sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
-}
+_INFINITE = {s + word: float(s + "inf") for s in ("", "+", "-") for word in ("inf", "infinity")}
 _HINT = "write the file with decimal points and without thousands separators (LC_ALL=C)"
 
 
@@ -115,15 +110,14 @@ def is_numeric(text: str) -> bool:
 def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool = False) -> str:
     """Return the decimal mark of a file, a point or a comma, judged from its numbers.
 
-    Without ``strict``, a point is a decimal point unless a cell shows that it groups digits. With
-    ``strict``, it is an error if a file has only numbers like ``1.234`` or only numbers like
-    ``1,234``: one program printed all of them, in an unknown locale.
+    If all numbers with a mark are like ``1,234``, this is an error. If all are like ``1.234``, the
+    point is a decimal point, or an error with ``strict`` (for files in an unknown locale).
     """
-    decimals: dict[str, Cell] = {}  # Decimal mark: the first cell that shows it.
-    groups: dict[str, Cell] = {}  # Mark that groups digits: the first cell that shows it.
+    decimals: dict[str, Cell] = {}  # decimal mark: the first cell that shows it
+    groups: dict[str, Cell] = {}  # mark that groups digits: the first cell that shows it
     undecided: list[Cell] = []
     for cells in columns:
-        open_cells, is_plain = [], False  # plain: four digits without a mark
+        open_cells, is_plain = [], False  # is_plain: a number has four digits without a mark
         for cell in cells:
             text = cell.text.strip().translate(_MINUS)
             grouped = _GROUPED_NUMBER.fullmatch(text)
@@ -176,7 +170,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that parses a cell of a printed file, and returns None for other texts."""
+    """Return a function that parses a cell as a number; it returns None for other texts."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -184,23 +178,20 @@ def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | fl
 def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericColumns:
     """Return the columns of a table with numbers parsed, and its decimal mark.
 
-    If a column contains a number, or only words that mean a missing value ("NA"), these words
-    become None. In a column of texts these words are labels and stay; only empty cells become None.
+    Words that mean a missing value ("NA") become None if their column contains a number or only
+    such words. In a column of texts, they stay as labels. Empty cells always become None.
     """
     simple = [_parse_plain_column(column) for column in columns]
     decimal = "."
     pairs = list(zip(simple, columns, strict=True))
     if any(column is None and _has_marks(texts) for column, texts in pairs):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
-    read = [
-        column if column is not None and decimal == "." else _parse_column(texts, decimal)
-        for column, texts in pairs
-    ]
+    read = [c if c is not None and decimal == "." else _parse_column(t, decimal) for c, t in pairs]
     return NumericColumns(read, decimal, _ambiguous_example(columns) if decimal == "." else "")
 
 
 def _ambiguous_example(columns: Columns) -> str:
-    """Return a number such as 1.234, or "" if some number shows that a point is decimal."""
+    """Return a number such as 1.234, whose point may group digits; "" if another rules it out."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
         if "." in text and _PLAIN_NUMBER.fullmatch(text.strip()):
@@ -211,7 +202,6 @@ def _ambiguous_example(columns: Columns) -> str:
 
 
 def _has_marks(texts: Sequence[str]) -> bool:
-    """True if some number in a column has a comma or grouped digits."""
     return any(
         ("," in text and _PLAIN_NUMBER.fullmatch(text)) or _GROUPED_NUMBER.fullmatch(text)
         for text in {text.strip().translate(_MINUS) for text in texts}
@@ -219,7 +209,7 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 
 def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
-    """Return the numbers of a column (None for empty cells), or None if a cell is not plain."""
+    """Return the numbers of a column (None for empty cells); None if a cell is another text."""
     texts = [text.strip() for text in texts]
     if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None
@@ -246,7 +236,6 @@ def _parse_column(texts: Sequence[str], decimal: str) -> list[int | float | str 
     ]
 
 
-# --- tables
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelimitedTable:
     """A table whose cells are texts.
@@ -343,7 +332,6 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
 
 
 def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Sequence[str]]:
-    """Return the columns by their names; TableError if a name is missing or occurs twice."""
     names = [text.strip() for text in head.fields]
     if len(names) > 1 and not names[0] and all(names[1:]):
         names[0] = "index"  # pandas leaves the name of its index column empty
@@ -367,7 +355,7 @@ def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Seq
 
 # --- layout of a table: separator, header, first line
 def _comment_lines(text: str) -> dict[int, str]:
-    """Return the comment lines, which begin with # and are not rows, keyed by line number."""
+    """Return the comments by line number: lines that begin with # and are not rows of the table."""
     if "#" not in text:
         return {}
     result: dict[int, str] = {}
@@ -380,11 +368,11 @@ def _comment_lines(text: str) -> dict[int, str]:
         elif bare:
             others.append(place)
     labels = len(others) == 1 and all(place > others[0] for place in result)
-    return {} if labels else result  # every line below the header begins with #: these are rows
+    return {} if labels else result  # if all lines below the header begin with #, they are rows
 
 
 def _trimmed_width(records: list[Record]) -> int:
-    """Return the number of columns; drop empty fields after the last column from the records."""
+    """Drop empty fields after the last column from the records; return the number of columns."""
     counts = Counter(len(record.fields) for record in records)
     width = max(counts, key=lambda size: (counts[size], size))
     while width > 1 and not any(r.fields[-1].strip() for r in records if len(r.fields) == width):
@@ -399,7 +387,7 @@ def _trimmed_width(records: list[Record]) -> int:
 
 
 def _table_start(records: list[Record], width: int, name: str, separator: str) -> int:
-    """Return the index of the first record of the table; TableError if rows are uneven."""
+    """Return the index of the table's first record; TableError if rows differ in length."""
     start = next(k for k, record in enumerate(records) if len(record.fields) == width)
     others = [k for k, record in enumerate(records) if k > start and len(record.fields) != width]
     if not others:
@@ -420,7 +408,7 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
     some = records[:_HEADER_RECORDS]
-    begins = []  # for each numeric column: the index of the first of its numbers
+    begins = []  # for each numeric column: the index of the row where its numbers begin
     for cells in zip(*(record.fields for record in some), strict=True):
         place = len(cells)
         while place and (is_numeric(cells[place - 1]) or is_missing(cells[place - 1])):
@@ -441,7 +429,6 @@ def _split_header(records: list[Record], required: bool) -> tuple[Record | None,
 
 
 def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
-    """Return the last comment as a header if it has ``width`` names, one per column."""
     for place, text in sorted(comments.items(), reverse=True)[:1]:
         result = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
         fields = [field.strip() for field in result]
@@ -493,13 +480,11 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     return ways[0]
 
 
-def _sample_records(
-    text: str, separator: str, comments: Collection[int], whole: bool
-) -> list[Record]:
-    """Return the first records with a given separator; none if it cannot be the separator."""
-    if separator not in text:
+def _sample_records(text: str, mark: str, comments: Collection[int], whole: bool) -> list[Record]:
+    """Return the first records with a given mark; none if the text does not contain it."""
+    if mark not in text:
         return []
-    lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
+    lines = iterate_records(text, mark, "", lambda _, at: at in comments, strict=whole)
     try:
         records = list(itertools.islice(lines, _RECORDS))
     except TableError:
@@ -507,9 +492,8 @@ def _sample_records(
     return records if whole or len(records) == _RECORDS else records[:-1]
 
 
-# --- ambiguous files: two tables, or two possible headers
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
-    """Raise TableError if the header may be a row, because the line before it may be the header."""
+    """Raise TableError if the line ``previous``, above the assumed header, may be the header."""
     one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
     numbers_below = any(is_numeric(cell) for row in rows[:_NEARBY_ROWS] for cell in row.fields)
     unlike = not numbers_below or any(map(is_numeric, head.fields))
@@ -523,11 +507,8 @@ def _refuse_other_header(previous: Record, head: Record, rows: list[Record], nam
 def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
-        columns = list(zip(*rows, strict=True))
-        pairs = zip(first, columns, strict=False)
-        has_header = any(
-            not is_numeric(text) and any(map(is_numeric, cells)) for text, cells in pairs
-        )
+        pairs = zip(first, list(zip(*rows, strict=True)), strict=False)
+        has_header = any(not is_numeric(t) and any(map(is_numeric, cells)) for t, cells in pairs)
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):
             raise _second_table_error(name, head)
@@ -557,7 +538,6 @@ def _second_table_error(name: str, head: Record) -> TableError:
     )
 
 
-# --- text and records of a file
 class Record(NamedTuple):
     """The fields of a line, its number, and a flag that is true if a blank line precedes it."""
 
@@ -597,9 +577,9 @@ def read_text(path: Path) -> str:
 def iterate_records(
     text: str, separator: str, name: str, skip: Callable[[str, int], bool], *, strict: bool = True
 ) -> Iterator[Record]:
-    """Yield the records of a text; quoted fields may contain separators and line ends.
+    """Yield the records of a text, without lines for which ``skip(line, number)`` is true.
 
-    Lines for which ``skip(line, number)`` is true are left out. ``strict`` is as for csv.reader.
+    Quoted fields may contain separators and line ends. ``strict`` is as for csv.reader.
     """
     place = first = 0
     fresh, blank, after = True, False, False

@@ -21,6 +21,11 @@ _AXES = {
     "loss": ("loss of the group", "1"),
     "time": ("time", "steps of the work"),
     "total": ("work of all blocks", "steps"),
+    "largest": ("items of the fullest bin", "1"),
+    "busiest": ("items of the fullest group", "1"),
+    "occupied": ("bins with an item", "1"),
+    "tiles": ("tiles of all bins", "1"),
+    "busiest_tiles": ("most tiles of a group", "1"),
 }
 
 
@@ -77,7 +82,10 @@ def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArr
 def pmf_array(
     attrs: dict[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
-    """Return the law of the loss along ``loss``; the fractions (lowest terms) are coordinates."""
+    """Return the law of the loss with the dimension ``loss``.
+
+    The numerator and denominator of each loss, in lowest terms, are coordinates.
+    """
     result = law_array(chances, attrs, loss=np.asarray(numerator) / np.asarray(denominator))
     return result.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),

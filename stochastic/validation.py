@@ -23,7 +23,7 @@ from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf
 
 _WARP = 32
-_MOST_THREADS = 256  # Threads of a block; each uses up to 255 of the 65536 registers.
+_MOST_THREADS = 256  # Upper limit on threads of a block: each may use 255 of 65536 registers.
 _MEMORY = 2**28  # Bytes of the matrices and their powers in one launch.
 _VERIFIED_LANES = 64  # Number of lanes of a launch whose power is recomputed in double precision.
 _TOLERANCE = 1e-3  # Accepted relative difference between single and double precision.
@@ -70,8 +70,7 @@ def time_powers(
     device = _load_gpu()
     memory = min(_MEMORY, device.free_memory() / 2)
     chunk = max(1, min(groups, int(memory / (8 * size**2 * lanes))))
-    generator = np.random.default_rng(seed)
-    matrices = generator.random((chunk, lanes, size, size), dtype=np.float32)
+    matrices = np.random.default_rng(seed).random((chunk, lanes, size, size), dtype=np.float32)
     matrices -= np.float32(0.5)
     matrices *= np.float32(math.sqrt(8 / size))
     options = {"synchronised": bool(synchronised), "threads": threads}
@@ -94,14 +93,12 @@ def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
 
 
 def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
-    result: npt.NDArray[np.float32] = device_array[:groups].copy_to_host()
-    return result
+    return device_array[:groups].copy_to_host()
 
 
 def _verify_powers(
     matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
 ) -> None:
-    """Raise LawError if some powers from the GPU differ from powers in double precision."""
     lanes, size = matrices.shape[1:3]
     count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
     result = timing.powers(count).reshape(-1, size, size)
@@ -144,7 +141,6 @@ def _driver_info(uuid: str) -> dict[str, str]:
 
 
 def _load_gpu() -> ModuleType:
-    """Return the module of the GPU kernels; LawError if there is no GPU or no numba-cuda."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise LawError("numba-cuda is not installed: pip install numba-cuda")
     from stochastic.kernels import gpu

@@ -1,7 +1,5 @@
 """Find the guides of a model, and the values of an input at which to look for the next regime."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -15,18 +13,18 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Number of nearest whole numbers that are tried one by one; farther numbers have equal ratios.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is varied from its value / 2**OCTAVES to its value × 2**OCTAVES.
+#: A quantity is searched from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
-#: Goals for which a copy of the guide to the time is also returned.
+#: Goals that also get a copy of the guide to the time.
 _COST_GOALS = ("energy", "edp")
 #: Quantities that say how many threads a launch has.
 LAUNCH = ("blocks", "threads_per_block")
 #: Units of goals that can improve when resources are reduced.
 _POWER_UNITS = ("W", "J", "J s", "J s2")
-#: The guide to the time if a model declares none: no terms compete, and every input may help.
+#: The guide to the time for a model that declares none: it has no competing terms, and every input
+#: may help.
 _TIME_GUIDE = Guide(state="time", goal="time", limits="time", helps="time", same_work=True)
 
 
@@ -34,15 +32,13 @@ def guides(model: Model) -> tuple[Guide, ...]:
     """Return the guides of a model: first the guide to the time, then those of its main outputs.
 
     If the model declares no guides, they are made from its families (see
-    :class:`symbolic.equation.Guide`). A model that yields ``time`` always has a guide to it. Such a
-    guide is returned for the energy and the energy-delay product too, if the model yields them.
+    :class:`symbolic.equation.Guide`). A model that yields ``time`` always gets a guide to the time.
+    If it yields the energy or the energy-delay product, it gets a guide to each of these too.
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
     if not known:
-        known = [
-            _guide_of_family(family) for family in model.regime_families if family.of in yields
-        ]
+        known = [_guide_of_family(each) for each in model.regime_families if each.of in yields]
     if "time" in yields and all(guide.goal != "time" for guide in known):
         rate = next((guide for guide in known if guide.goal == "flops"), _TIME_GUIDE)
         known.append(replace(rate, goal="time", maximize=False))
@@ -54,11 +50,11 @@ def guides(model: Model) -> tuple[Guide, ...]:
 
 
 def move_directions(graph: Graph, goal: str) -> dict[str, str]:
-    """Return the direction in which advice may move each quantity on which a goal depends.
+    """Return, for each quantity on which a goal depends, the direction in which advice may move it.
 
-    Fewer resources may save power, but never time. So if the goal depends on no power and no
-    energy, the directions are those in the table of quantities, even if a paper predicts that
-    fewer resources save time.
+    Fewer resources may save power, but never time. If the goal depends on no power and no energy,
+    the directions are those in the table of quantities, even if a paper predicts that fewer
+    resources save time.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
     has_power = any(row.unit in _POWER_UNITS for row in behind.values())
@@ -75,7 +71,7 @@ def _guide_of_family(family: Family) -> Guide:
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
-    """Return values above (or below) ``start`` at which to search, nearest first.
+    """Return values above (or below) ``start`` at which to search, the nearest first.
 
     The last value is the end of the domain, or ``start`` multiplied (or divided) by 2**64.
     """

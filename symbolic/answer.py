@@ -17,22 +17,22 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Maximum numbers of rows of a table on a terminal and in a notebook (JSON has all rows).
+#: Maximum numbers of rows that a table shows on a terminal and in a notebook (JSON has all rows).
 TEXT_ROWS, HTML_ROWS = 60, 200
 _NAMES_SHOWN = 6
-#: Minimum width to which the last column is wrapped, if it contains words. [characters]
+#: A last column that contains words is wrapped to at least this width. [characters]
 _MIN_TEXT_WIDTH = 24
 _PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
-#: In units that take prefixes, a number is shown as 0 if it is below _SMALLEST, or below the share
-#: _SMALLEST_SHARE of the largest number in its column.
+#: A number in a unit with prefixes is shown as 0 if it is below _SMALLEST, or below _SMALLEST_SHARE
+#: times the largest number in its column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
 #: Pattern of cells that a table aligns on the right: a number, possibly with a unit.
 _NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+( [A-Za-z]\S*)?)?|-)?")
 _is_wide = ContextVar("_is_wide", default=False)
 _CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
-#: In HTML, cells of at most this many characters are not wrapped.
+#: Cells of at most this many characters are not wrapped in HTML.
 _NOWRAP_LENGTH, _NOWRAP_STYLE = 24, ";white-space:nowrap"
 _PLAIN_HEADING = '"'
 _SORTABLE_HEADING = """;cursor:pointer" title="sort" onclick="
@@ -72,7 +72,7 @@ class Table:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def text(self) -> str:
-        """Return the table for a terminal, under its title."""
+        """Return the table as text for a terminal, below its title."""
         rows, title = self.cells(self.max_rows), self.title
         if self.columns:
             names, keys = list(self.columns), self.key_columns
@@ -89,7 +89,7 @@ class Answer:
 
     ``kind`` is the name of this kind of result. ``title`` is a summary in one line, and ``facts``
     are shown below it, each with its name. ``notes`` are assumptions and warnings, ``certificate``
-    states what is proven, ``data`` is the content of the JSON. The renderers escape texts.
+    states what is proven, ``data`` is the content of the JSON.
     """
 
     kind: str = "Table"
@@ -155,7 +155,7 @@ def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer
 
 
 def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
-    """Return the first ``limit`` names as text, followed by the number of names left out.
+    """Return the first ``limit`` names as text, followed by the number of the other names.
 
     >>> shorten("abcd", 2)
     'a, b and 2 more'
@@ -165,7 +165,6 @@ def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
     return f"{shown} and {len(every) - limit:,} more" if len(every) > limit else shown
 
 
-# --- values
 def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a value as readable text, with a prefix if its unit takes prefixes.
 
@@ -201,7 +200,7 @@ def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None
 
 
 def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
-    """Return factor and text of the smallest prefix for which no number has over four digits."""
+    """Return (factor, text) of the smallest prefix with which no number has over four digits."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
     if not sizes:
         return 1.0, ""
@@ -234,7 +233,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-# --- text
 @contextmanager
 def wide_tables() -> Iterator[None]:
     """Print tables with all columns side by side, whatever the width of the terminal."""
@@ -255,10 +253,10 @@ def text_table(
 ) -> str:
     """Return a table as text: columns under their names, numbers aligned on the right.
 
-    If the table is wider than ``width`` (default: the width of the terminal, if there is one), the
-    columns named ``error(...)`` are left out, then key columns in which all rows are equal; the
-    last line names them. If it is still too wide, the last column is wrapped and the columns are
-    printed in several blocks, each with the key columns. If ``total_rows`` is larger than the
+    A table wider than ``width`` (default: the width of the terminal, if there is one) loses its
+    columns ``error(...)``, and then the key columns in which all rows are equal. The last line
+    names these columns. If the table is still too wide, its last column is wrapped, and the columns
+    are printed in several blocks, each with the key columns. If ``total_rows`` is larger than the
     number of rows, a line at the end says how many rows are missing.
 
     >>> print(text_table(["name", "n"], [["one", "1"], ["ten", "10"]]))
@@ -302,11 +300,9 @@ def text_table(
 
     def lines(cells: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
         *before, end = columns
-        parts = [
-            cells[k].rjust(widths[k]) if right[k] else cells[k].ljust(widths[k]) for k in before
-        ]
+        cut = [cells[k].rjust(widths[k]) if right[k] else cells[k].ljust(widths[k]) for k in before]
         shown = cells[end].rjust(widths[end]) if right[end] else cells[end]
-        start = "".join(f"{part}  " for part in parts)
+        start = "".join(f"{part}  " for part in cut)
         wide = end == last and not right[end] and len(start) + len(shown) > room
         pieces = textwrap.wrap(shown, max(room - len(start), _MIN_TEXT_WIDTH)) if wide else [shown]
         yield (start + pieces[0]).rstrip()
@@ -330,7 +326,7 @@ def _chosen_columns(
     room: int,
     key_columns: int,
 ) -> tuple[list[int], list[str]]:
-    """Return the columns that fit a limited width, and a note on each column left out."""
+    """Return the indices of the columns that fit into a width, and a note on each other column."""
     columns, notes = [*range(len(header))], []
     errors = [k for k in reversed(columns[1:]) if header[k].startswith("error(")]
     repeated = [
@@ -344,7 +340,6 @@ def _chosen_columns(
     return columns, notes
 
 
-# --- JSON
 def to_json(value: Any) -> str:
     """Return a value as a valid JSON document: NaN becomes null, infinity becomes "inf".
 
@@ -362,14 +357,13 @@ def _json_value(value: Any) -> Any:
         return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item) for item in value]
-    if hasattr(value, "tolist"):  # a NumPy array or number
+    if hasattr(value, "tolist"):
         return _json_value(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return str(value) if isinstance(value, Path) else value
 
 
-# --- HTML
 def to_html(answer: Answer) -> str:
     """Return an answer as an HTML fragment that keeps the colours of the page around it.
 

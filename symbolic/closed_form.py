@@ -51,7 +51,7 @@ def to_sympy(
 def inline(
     graph: Graph, names: Container[str], replacements: Mapping[str, str | Node] | None = None
 ) -> dict[str, Node]:
-    """Return the tree of each quantity of a graph, with some quantities substituted.
+    """Return a tree for each quantity of a graph, in which some quantities are substituted.
 
     A quantity in ``names`` is replaced by its equation wherever it is used. ``replacements`` maps a
     quantity to a node that replaces it, or to another quantity whose tree replaces it.
@@ -62,9 +62,7 @@ def inline(
         if other is not None:
             trees[name] = trees[other] if isinstance(other, str) else other
         elif name in names and definition.kind == "equation":
-            trees[name] = substitute(
-                definition.node, {need: trees[need] for need in definition.needs}
-            )
+            trees[name] = substitute(definition.node, {n: trees[n] for n in definition.needs})
         else:
             trees[name] = reference(name)
     return trees
@@ -83,7 +81,6 @@ def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> 
 
 
 def _require_equation(graph: Graph, name: str) -> None:
-    """Raise an error if a quantity has no equation in the graph, or only one of a table."""
     model = graph.model
     model.quantity(name)
     definition = graph.definitions.get(name)
@@ -143,7 +140,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
         right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
     left = names[eq.name]
-    if r"\frac" in left:  # the symbol is a formula itself, so that both sides would be equal
+    if r"\frac" in left:  # the paper's symbol is a formula, so both sides would be equal
         left = _mathrm(eq.name)
     note = "; ".join(_escape_latex(part) for part in (eq.source, eq.switch_text) if part)
     return f"{left} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")

@@ -11,41 +11,41 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Probability that the true value lies beyond one end of an interval. Student's interval gets a
-#: smaller one, as it misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
+#: Probability that the true value lies beyond one end of an interval. Student's interval uses a
+#: smaller probability: it misses the mean of skewed or discrete values in 1 or 2 % more cases.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
-#: One-sided upper limit of the expected count of an event that occurred in no draw.
+#: One-sided upper limit on the expected number of occurrences of an event that never occurred.
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
-#: Minimum number of occurrences of an event for which their number is treated as normal.
+#: Minimum number of occurrences for a normal approximation of their number.
 MIN_NORMAL_DRAWS = 32.0
-#: Relative differences below this tolerance are taken for rounding errors.
+#: Relative differences below this tolerance count as rounding errors.
 ROUNDING = 1e-12
 
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return half the width of the interval of a mean / the standard deviation of the values."""
+    """Return the factor from a standard deviation to the half width of the mean's interval."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
 
 
 def half_width(values: Floats) -> Floats:
-    """Return half the width of Student's interval of the mean of values along the last axis."""
+    """Return the half width of Student's interval of the mean along the last axis."""
     return np.asarray(student_factor(values.shape[-1]) * values.std(axis=-1, ddof=1))
 
 
 def poisson_upper_width(count: Floats) -> Floats:
-    """Return an upper limit of an expected count, minus the observed count (Garwood 1936)."""
+    """Return the upper limit on an expected count minus the observed count (Garwood 1936)."""
     from scipy.special import gammaincinv
 
     return np.asarray(gammaincinv(count + 1, 1 - TAIL_PROBABILITY) - count)
 
 
 def binomial_half_width(share: Any, draws: Any) -> Floats:
-    """Return half the widths of intervals of probabilities (Clopper and Pearson 1934).
+    """Return the half width of the interval of a probability (Clopper and Pearson 1934).
 
-    The number ``share`` is the share of independent draws in which the event occurred.
+    The event occurred in the fraction ``share`` of ``draws`` independent draws.
     """
     from scipy.special import betaincinv
 
@@ -56,7 +56,7 @@ def binomial_half_width(share: Any, draws: Any) -> Floats:
 
 
 def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
-    """Return half the widths of intervals of probabilities, from the draws at each point.
+    """Return the half width of the interval of a probability at each point, from its draws.
 
     A value in ``rows`` (shape: points, draws) is the probability of the event in one draw, such as
     0 or 1.
@@ -67,11 +67,11 @@ def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
 
 
 def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Floats:
-    """Return half the widths of intervals of probabilities, from one estimate per replicate.
+    """Return the half width of the interval of a probability, from one estimate per replicate.
 
-    ``replicate_shares`` are the estimates, with the replicates along the last axis, and ``share``
-    is their mean. If the event or its complement occurred in fewer than 32 draws, the interval is
-    at least as wide as for independent draws.
+    ``replicate_shares`` has the estimates along its last axis; ``share`` is their mean. If the
+    event or its complement occurred in fewer than 32 draws, the interval is at least as wide as for
+    independent draws.
     """
     wide = half_width(replicate_shares)
     few = np.minimum(share, 1 - np.asarray(share)) * draws < MIN_NORMAL_DRAWS
@@ -84,8 +84,9 @@ def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Float
 def quantile_ranks(draws: int, level: float, tail_probability: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the two draws between which the quantile of a level lies.
 
-    The probability that the quantile lies below the first, or above the second, is at most
-    ``tail_probability`` each. A rank is 0 or ``draws + 1`` if no draw is low or high enough.
+    The quantile lies below the first draw with a probability of at most ``tail_probability``, and
+    above the second draw with at most the same probability. If no draw is low enough, the first
+    rank is 0. If no draw is high enough, the second rank is ``draws + 1``.
     """
     from scipy.special import bdtr, bdtrik
 

@@ -32,7 +32,6 @@ from symbolic.primitives.rule_operations import all_true, any_true
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Number of boxes or points evaluated together.
 _BATCH = sizes.LINES_BATCH
 
 
@@ -52,18 +51,14 @@ class CaseLines:
         parted = PartialEvaluation((root,), (name,), values)
         self.root, self.variable, self.steps = root, reference(name), parted.steps
         self.fixed_values = {node: np.asarray(value) for node, value in parted.fixed_values.items()}
-        self.fixed_intervals = {
-            node: _point_enclosure(array) for node, array in self.fixed_values.items()
-        }
+        self.fixed_intervals = {n: _point_enclosure(a) for n, a in self.fixed_values.items()}
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
-        """Return the case at the points ``x`` of the given lines; NaN becomes -1."""
+        """Return the case at each value ``x[i]`` on the line ``line[i]``; -1 for NaN."""
         result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
-            done = {
-                node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()
-            }
+            done = {n: _select_lines(array, line[part]) for n, array in self.fixed_values.items()}
             done[self.variable] = x[part]
             run_steps(self.steps, done, ARRAY_ALGEBRA)
             result[part] = done[self.root]
@@ -71,7 +66,7 @@ class CaseLines:
         return result
 
     def is_undecided(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
-        """Return a mask of the lines on which several cases are possible between two points."""
+        """Return a mask of the lines with several possible cases from ``low`` to ``high``."""
         result = np.empty(line.size, dtype=bool)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
@@ -89,16 +84,14 @@ class CaseLines:
         return done
 
     def restrict(self, low: Floats, high: Floats) -> CaseLines:
-        """Return the lines limited to ``low`` to ``high``, with a simpler tree for the case.
+        """Return a copy for values from ``low`` to ``high``, with a simpler tree for the case.
 
-        Conditions that have the same outcome on all of these lines are removed from the tree.
+        Conditions that always hold or never hold in this range are removed from the tree.
         """
         if low.size > _BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
-        decided = {
-            node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None
-        }
+        decided = {n: flag for n, box in boxes.items() if (flag := _truth_value(box)) is not None}
         same: dict[Node, Node] = {}
         steps: list[EvaluationStep] = []
         for node, op, parts in self.steps:
@@ -122,19 +115,15 @@ class CaseLines:
         lines.steps.reverse()
         fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in decided.items()}
         lines.fixed_values = {node: array for node, array in fixed.items() if node in used}
-        lines.fixed_intervals = {
-            node: _point_enclosure(array) for node, array in lines.fixed_values.items()
-        }
+        lines.fixed_intervals = {n: _point_enclosure(a) for n, a in lines.fixed_values.items()}
         return lines
 
 
 def _select_lines(array: Any, line: Indices) -> Any:
-    """Return the values on some lines; a value that all lines share is returned unchanged."""
     return array[line] if getattr(array, "size", 1) > 1 else array
 
 
 def _truth_value(box: Interval | Decision) -> bool | None:
-    """Return True if a condition holds in every box, False if it holds in none, else None."""
     if isinstance(box, Decision):
         if all_true(box.certain):
             return True
@@ -144,32 +133,29 @@ def _truth_value(box: Interval | Decision) -> bool | None:
 
 
 def _point_enclosure(array: Any) -> Interval | Decision:
-    """Return the enclosure of known values, whose two ends are the value itself."""
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: Upper limits for one gap between two edges: on its halvings, and on its undecided pieces.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: A piece of a gap is cut into _FINE_PARTS parts if fewer than _FEW_PIECES pieces are undecided,
-#: otherwise into 2. A bracket of a border is cut into at most _MAX_PARTS parts.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Total number of parts into which one step cuts the brackets (each bracket into at least 2).
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: A case is dropped if the relative width of its range is below this: its terms count as equal.
+#: Two borders at a smaller relative distance are merged, because the terms between them are equal
+#: up to rounding.
 _TIE_TOLERANCE = 1e-11
-#: A border is rounded to _DIGITS digits, if it stays within this relative distance of its bracket.
+#: A border is rounded to _DIGITS digits if the result lies within this relative tolerance of its
+#: bracket.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 
 class Crossings(NamedTuple):
     """The borders between cases, in order along each line.
 
-    ``low`` and ``high`` are the last number before a border and the first number after it;
-    ``before`` and ``after`` are the cases there. ``undecided_gaps`` is the number of gaps (between
-    neighbouring given values) in which enclosures could not exclude further borders. A case that
-    begins and ends between two evaluated points of such a gap is perhaps missed.
+    A border lies between the neighbouring numbers ``low`` and ``high``; ``before`` and ``after``
+    are the cases at these numbers. ``undecided_gaps`` counts the gaps between two given values in
+    which enclosures could not exclude further borders. In such a gap, a case that begins and ends
+    between two evaluated points can be missed.
     """
 
     line: Indices
@@ -183,11 +169,12 @@ class Crossings(NamedTuple):
 def find_crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
-    """Return every border of a case (or of a condition, as 1 or 0) along a quantity.
+    """Return the values of a quantity at which the case changes, on each line.
 
-    ``others`` are the values of the other quantities: numbers, or arrays with one number per line.
-    ``edges`` (shape: lines, points) are ascending values of the quantity from the begin of each
-    line to its end. ``whole`` says that the quantity takes whole numbers.
+    ``root`` is the case, or a condition, which counts as a case with the values 1 and 0. ``others``
+    are the values of the other quantities: numbers, or arrays with one number per line. ``edges``
+    (shape: lines, points) has ascending values of the quantity for each line; the search covers the
+    range from the first to the last. ``whole`` says that the quantity takes whole numbers.
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
@@ -211,10 +198,10 @@ def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
 def first_crossing(
     lines: CaseLines, path: Floats, *, whole: bool = False
 ) -> tuple[float, float] | None:
-    """Return the last value of a path before a condition becomes true, and the first where it is.
+    """Return the last value on a path before a condition becomes true, and the first value after.
 
-    ``path`` are ascending or descending values; the condition is not tested at the first of them.
-    Return None if the condition never becomes true.
+    ``path`` has ascending or descending values; its first value is not tested. Return None if the
+    condition never becomes true.
     """
     if path.size < 2:
         return None
@@ -231,15 +218,13 @@ def first_crossing(
 
 
 def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
-    """Merge borders closer than the tolerance, and drop those at which the case stays the same."""
+    """Merge borders that are close together, and drop borders at which the case does not change."""
     if whole or not borders.line.size:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
     separate = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
-    first, last = (
-        np.flatnonzero(separate),
-        np.append(np.flatnonzero(separate)[1:], separate.size) - 1,
-    )
+    first = np.flatnonzero(separate)
+    last = np.append(first[1:], separate.size) - 1
     real = borders.before[first] != borders.after[last]
     first, last = first[real], last[real]
     return Crossings(
@@ -253,7 +238,7 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
 
 
 def border_positions(borders: Crossings) -> Floats:
-    """Return a number for each border: a short decimal inside its bracket, or its low end."""
+    """Return a number for each border: a short decimal in its bracket if any, or the lower end."""
     low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):
@@ -267,11 +252,6 @@ def border_positions(borders: Crossings) -> Floats:
 def _subdivide(
     low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False
 ) -> Floats:
-    """Return ``parts + 1`` points from each lower end to its upper end.
-
-    The points are at equal distances, or at equal ratios if the upper end is more than 4 times the
-    lower.
-    """
     share = np.arange(parts + 1) / parts
     a, b = low[:, None], high[:, None]
     least = np.where(a == 0, _SMALLEST_FLOAT, a) if to_zero else a
@@ -285,9 +265,10 @@ def _subdivide(
 
 
 def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
-    """Return extra points inside the gaps, and the number of undecided gaps.
+    """Return extra points in the gaps between edges, and the number of undecided gaps.
 
-    The points, dense near borders, are two arrays: the indices of their lines, and their values.
+    The points are dense near borders. They are two arrays: the index of each point's line, and the
+    point's value.
     """
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:
@@ -295,7 +276,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
     line = np.arange(count)
     first, last = np.zeros(count, dtype=np.int64), np.full(count, gaps)
     open_gaps: list[tuple[Indices, Indices]] = []
-    while line.size:  # find the gaps (between neighbouring edges) that may contain a border
+    while line.size:  # select gaps that may contain a border
         open_ = lines.is_undecided(line, edges[line, first], edges[line, last])
         line, first, last = line[open_], first[open_], last[open_]
         single = last - first <= 1
@@ -316,7 +297,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
         depth += parts.bit_length() - 1
         places = _subdivide(low, high, parts, whole)
         some = places[:, 1:] > places[:, :-1]
-        some[some.sum(axis=1) < 2] = False  # no number lies between the two ends
+        some[some.sum(axis=1) < 2] = False  # no number lies between the ends
         pieces = some.sum(axis=1)
         line, owner = np.repeat(line, pieces), np.repeat(owner, pieces)
         low, high = places[:, :-1][some], places[:, 1:][some]
@@ -334,7 +315,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
 
 
 def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
-    """Narrow each bracket to two neighbouring numbers; split it if it contains a third case."""
+    """Narrow each bracket to two neighbouring numbers; a bracket with a third case is split."""
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets

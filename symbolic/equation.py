@@ -21,13 +21,13 @@ class Family:
     """Regimes that exclude one another: the regime with the smallest (or largest) term holds.
 
     ``terms`` maps the name of each regime to a quantity, its term. ``of`` is the quantity that
-    equals the smallest term, or with ``largest`` the largest term (a throughput is usually the
-    smallest of several limits, a time the largest). At a *border* of two regimes, their terms are
-    equal.
+    equals the smallest term, or the largest term if ``largest`` is set. (A throughput is usually
+    the smallest of several limits, a time the largest.) At a *border* of two regimes, their terms
+    are equal.
 
     A model file declares its families as ``FAMILIES``. A main output also has a family if its
-    equation is the ``minimum`` or ``maximum`` of quantities, at least one of which the model
-    yields.
+    equation is a ``minimum`` or ``maximum`` of quantities, and the model yields at least one of
+    them.
     """
 
     of: str
@@ -42,46 +42,38 @@ class Guide:
     A model file declares one guide, or a tuple of guides, as ``ADVICE``. If it declares none, each
     family becomes a guide: the terms of the family are the bounds, and every input on which they
     depend may help. The goal is to increase ``of``, or to decrease it if the family is ``largest``.
-    A model that yields ``time`` without a guide to it gets one.
+    A model that yields ``time`` and has no guide to the time gets one.
 
-    Parameters
-    ----------
-    state : str
-        The quantity with flags that names the bound or case. If it is equal to ``limits``, the
-        labels of the terms name the state.
-    goal : str
-        The quantity to improve; ``maximize`` says whether it should rise.
-    limits : str
-        The quantity that equals the smallest (or largest) of several terms; a border is where
-        another term becomes the smallest (or largest). Equal to ``goal`` if there are no terms.
-    helps : str or mapping of str to str
-        The moves, separated by commas; a mapping gives them for the label of each state. A move is
-        one quantity, or several joined by ``+`` that are multiplied by the same factor.
-    tied : mapping of str to tuple of str
-        For the label of a state, the labels (in the model's families) of the terms that bind in
-        it; by default the term with the same label as the state.
-    follow : bool
-        Whether moves that reach a border are listed even if they do not help.
-    same_work : bool
-        Whether a move must keep the number of elements (one per thread): ``blocks`` times
-        ``threads_per_block``, up to a partial block. Counts of instructions are per thread.
-    conditions : tuple of str
-        Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``; those of
-        quantities that are not known, and those that are broken already, do not count.
-    show : tuple of str
-        Quantities shown with the state.
-    along : tuple of str
-        Quantities whose factor of change is shown for each move.
-    fixed : frozenset of str
-        Quantities that are never advised, even if a quantity that helps depends on them.
-    notes : mapping of str to str
-        Notes to show if a switch has a label, by ``"name=label"``.
-    suggests : mapping of str to str
-        Maps a quantity that computes the best value of an input to that input. A suggestion is
-        shown if the model, or a model joined with it, yields the quantity.
-    remedies : mapping of str to str
-        Maps a quantity that computes the goal after some other change to the number or label that
-        describes the change.
+    Parameters:
+        state (str): The quantity with flags that names the bound or case. If it is equal to
+            ``limits``, the labels of the terms name the state.
+        goal (str): The quantity to improve: it should rise if ``maximize`` is set, otherwise fall.
+        limits (str): The quantity that equals the smallest (or largest) of several terms. At a
+            border, another term becomes the smallest (or largest). Without terms, ``limits`` is
+            ``goal``.
+        helps (str or mapping of str to str): The moves, separated by commas, or a mapping from the
+            label of each state to its moves. A move is a quantity, or several quantities joined by
+            ``+`` that get the same factor.
+        tied (mapping of str to tuple of str): Maps the label of a state to the labels (in the
+            model's families) of the terms that bind in this state. Default: the term with the label
+            of the state.
+        follow (bool): Whether moves that reach a border are listed even if they do not help.
+        same_work (bool): Whether a move must keep the number of elements (one per thread):
+            ``blocks`` times ``threads_per_block``, up to a partial block. Counts of instructions
+            are per thread.
+        conditions (tuple of str): Conditions that a move may not break, such as ``launch_bytes <=
+            l1_bytes``. A condition with an unknown quantity, or one that is broken already, is
+            ignored.
+        show (tuple of str): Quantities shown with the state.
+        along (tuple of str): Quantities whose factor of change is shown for each move.
+        fixed (frozenset of str): Quantities that no move may change, even if a quantity that helps
+            depends on them.
+        notes (mapping of str to str): Maps ``"switch=label"`` to a note that is shown if the switch
+            has this label.
+        suggests (mapping of str to str): Maps a quantity to the input whose best value it computes.
+            A suggestion is shown if the model, or a model joined with it, yields the quantity.
+        remedies (mapping of str to str): Maps a quantity, which computes the goal after some other
+            change, to a number or label that describes this change.
     """
 
     state: str
@@ -101,7 +93,7 @@ class Guide:
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
-        """Return the moves of a state, each as a tuple of quantities that are changed together.
+        """Return the moves of a state: each is a tuple of quantities that are changed together.
 
         >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
         >>> guide.moves("memory")
@@ -112,7 +104,7 @@ class Guide:
         return tuple(move for move in moves if move != ("",))
 
 
-#: Former names of the fields of :class:`Validity`, which users' model files may still have.
+#: Former names of the fields of :class:`Validity`; users' model files may still use them.
 _FORMER_FIELDS = {"says": "statement", "of": "quantity", "least": "minimum", "most": "maximum"}
 
 
@@ -128,15 +120,12 @@ class Validity(metaclass=_FormerFields):
 
     A model file declares one range, or a tuple of ranges, as ``VALIDITY``.
 
-    Parameters
-    ----------
-    statement : str
-        The warning for a machine outside the range. If there is no ``quantity``, the reason why
-        the model has no range.
-    quantity : str
-        A quantity of machine files, such as the levels of cache or the release year.
-    minimum, maximum : float
-        The range of valid values.
+    Parameters:
+        statement (str): The warning for a machine outside the range. If there is no ``quantity``,
+            the reason why the model has no range.
+        quantity (str): A quantity of machine files, such as the levels of cache or the release
+            year.
+        minimum, maximum (float): The range of valid values.
     """
 
     statement: str
@@ -154,7 +143,7 @@ class Equation:
     """One published formula. Calling it calls the function from which it was made.
 
     The fields are the parameters of :func:`equation`. If the function was built from a formula at
-    run time, ``formula`` is a text that identifies that formula.
+    run time, ``formula`` is a text that identifies it.
     """
 
     name: str
@@ -171,7 +160,7 @@ class Equation:
     formula: str = ""
 
     def copy_as(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """Return a copy that computes ``name`` from ``inputs``, with other fields changed."""
+        """Return a copy that computes ``name`` from ``inputs``; ``changes`` sets further fields."""
         if "when" in changes:
             changes["when"] = _label_texts(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)
@@ -179,7 +168,7 @@ class Equation:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value of the function; inputs are given by position or by their names."""
         rest = self.inputs[len(args) :]
-        if kwargs and kwargs.keys() == set(rest):  # a copy's inputs differ from the parameters
+        if kwargs and kwargs.keys() == set(rest):  # the inputs of a copy differ from the parameters
             return self.function(*args, *(kwargs[name] for name in rest))
         return self.function(*args, **kwargs)
 
@@ -242,24 +231,20 @@ def equation(
 ) -> Any:
     """Make an :class:`Equation`: the function's name is the quantity, its parameters the inputs.
 
-    Parameters
-    ----------
-    source : str
-        Paper and equation number.
-    when : mapping, optional
-        Labels of switches for which this equation is used, e.g. ``{"printed": True}``.
-    flags : mapping of int to str, optional
-        If the quantity is a case or bound: the meaning of each of its values.
-    symbol : str
-        LaTeX of the paper's symbol.
-    table : bool
-        Evaluate the function once for each distinct combination of inputs, before the grid.
-    unit, meaning, domain : str
-        Unit, meaning and domain of the yielded quantity, if the table of quantities lacks it.
-    name : str
-        The yielded quantity, if it is not the function's name (variants in one file).
-    inputs : sequence of str
-        The input quantities, if the function takes any number of values (``*values``).
+    Parameters:
+        source (str): Paper and equation number.
+        when (mapping, optional): Labels of switches for which this equation is used, e.g.
+            ``{"printed": True}``.
+        flags (mapping of int to str, optional): If the quantity is a case or bound: the meaning of
+            each of its values.
+        symbol (str): LaTeX of the paper's symbol.
+        table (bool): Evaluate the function once for each distinct combination of inputs, before the
+            grid.
+        unit, meaning, domain (str): Unit, meaning and domain of the yielded quantity, if the table
+            of quantities lacks it.
+        name (str): The yielded quantity, if it is not the function's name (variants in one file).
+        inputs (sequence of str): The input quantities, if the function takes any number of values
+            (``*values``).
 
     >>> @equation(source="textbook", unit="J")
     ... def kinetic_energy(mass, speed):

@@ -8,14 +8,14 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Maximum lengths [characters]: of a name for which similar names are searched, and of a list.
+#: Maximum length of a name for which similar names are searched, and of a list. [characters]
 _LONG_NAME, _LONG_LIST = 100, 4000
 
 
 class DseError(ValueError):
     """An invalid input; the message says what was given and what would be valid.
 
-    Control characters in the message are replaced by their codes, because file names contain any.
+    Control characters are replaced by their codes, because a file name may contain any character.
     """
 
     def __init__(self, *args: object) -> None:
@@ -37,11 +37,11 @@ class DomainError(DseError):
 
 
 class UnitError(DseError):
-    """Error for a unit that is unknown, or whose dimension is not that of the quantity."""
+    """Error for a unit that is unknown or has another dimension than the quantity."""
 
 
 class ExpressionError(DseError):
-    """A formula that cannot be parsed; ``position`` is the 0-based index in ``text``."""
+    """Error for a formula that cannot be parsed at the 0-based ``position`` in ``text``."""
 
     def __init__(self, message: str, text: str, position: int) -> None:
         self.text = text

@@ -11,7 +11,7 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
-#: A factor in an equation is an allowance for rounding if it exceeds 1 by less than this number.
+#: A factor that exceeds 1 by less than this number is an allowance for rounding.
 _ROUNDING = 1e-9
 
 
@@ -38,7 +38,7 @@ def replace_rounding(expression: Any) -> Any:
     r*(epsilon + 1) + 3/2
     """
     near = 1 + sympy.Symbol("epsilon", positive=True)
-    if not hasattr(expression, "atoms"):  # the label of a case, not an expression
+    if not hasattr(expression, "atoms"):  # the label of a case
         return expression
     numbers = expression.atoms(sympy.Rational)
     return expression.xreplace({n: near for n in numbers if 0 < n - 1 < _ROUNDING})
@@ -53,7 +53,7 @@ def _is_condition(value: Any) -> bool:
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
     """Return the choice between two expressions or conditions, in the form that SymPy prefers.
 
-    If ``if_false`` is a ``Piecewise``, its pieces follow the first piece in one ``Piecewise``.
+    If ``if_false`` is a ``Piecewise``, the result is one ``Piecewise`` with its pieces at the end.
     """
     if condition in (sympy.true, sympy.false):
         return if_true if condition else if_false
@@ -64,7 +64,7 @@ def where(condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 class _Pair(ExprCondPair):  # type: ignore[misc]
-    """A (value, condition) pair of a ``Piecewise``; SymPy does not rewrite its condition."""
+    """A (value, condition) pair of a ``Piecewise``, whose condition SymPy does not rewrite."""
 
     def __new__(cls, expression: Any, condition: Any) -> Any:
         return sympy.Tuple.__new__(cls, sympy.sympify(expression), sympy.sympify(condition))
@@ -81,7 +81,7 @@ class _NestedPiecewise(Piecewise):  # type: ignore[misc]
         return piecewise(*pieces)
 
 
-_NestedPiecewise.__name__ = "Piecewise"  # the name that SymPy prints
+_NestedPiecewise.__name__ = "Piecewise"
 
 
 def piecewise(*pieces: Any) -> Any:
@@ -89,6 +89,4 @@ def piecewise(*pieces: Any) -> Any:
     pairs = [_Pair(*piece) for piece in pieces]
     if not any(pair.cond.has(Piecewise) for pair in pairs):
         return Piecewise(*((pair.expr, pair.cond) for pair in pairs))
-    return sympy.Basic.__new__(
-        _NestedPiecewise, *(pair for pair in pairs if pair.cond != sympy.false)
-    )
+    return sympy.Basic.__new__(_NestedPiecewise, *(p for p in pairs if p.cond != sympy.false))

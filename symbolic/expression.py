@@ -2,8 +2,8 @@
 
 A Pratt parser converts the text to a :class:`symbolic.node.Node`; the text is never evaluated as
 Python. A number may be followed by a unit. A name is a quantity; operators and functions are those
-of :mod:`symbolic.ops`. Units are checked as far as they are known: a number without a unit fits any
-dimension, and counts are plain numbers.
+of :mod:`symbolic.ops`. Units are checked. A number without a unit fits any dimension, and counts
+are plain numbers.
 """
 
 from __future__ import annotations
@@ -89,7 +89,6 @@ class _Parser:
         self.statistics: list[tuple[Term, Statistic]] = []
 
     def parse(self) -> Term:
-        """Parse the whole formula and return it as a term."""
         term = self._parse_expression(0)
         if self._current.kind != "end":
             self._fail_stray(self._current)
@@ -111,7 +110,7 @@ class _Parser:
         return self.tokens[self.index - 1].end
 
     def _fail_stray(self, token: Token) -> NoReturn:
-        """Raise the error for a token that follows a complete operand; an operator is missing."""
+        """Raise the error for a token that follows an operand without an operator between them."""
         if token.text == ",":
             self.formula.fail("',' is outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
@@ -122,7 +121,6 @@ class _Parser:
             )
         self.formula.fail_token(token)
 
-    # --- operators
     def _parse_expression(self, precedence: int) -> Term:
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -160,7 +158,7 @@ class _Parser:
         return apply(self.formula, text, (left, right), position, self._end_position())
 
     def _parse_comparisons(self, left: Term, operator: str) -> Term:
-        """Parse a comparison; a chain such as a < b < c becomes (a < b) and (b < c)."""
+        """Parse a comparison; the chain a < b < c becomes (a < b) and (b < c)."""
         start, bound = left.start, _PRECEDENCE[operator]
         right = self._parse_expression(bound)
         whole = compare(self.formula, operator, left, right)
@@ -171,7 +169,6 @@ class _Parser:
             whole = apply(self.formula, "both", (whole, link), start, self._end_position())
         return whole
 
-    # --- numbers and their units
     def _parse_number(self) -> Term:
         token = self._advance()
         number = self.formula.parse_number(token)
@@ -190,7 +187,7 @@ class _Parser:
         return self._unit_term(number, start, token.position)
 
     def _is_unit_ahead(self, steps: int) -> bool:
-        """True if the token at distance ``steps`` is a unit; it follows a number or another unit.
+        """True if the token ``steps`` ahead, which follows a number or another unit, is a unit.
 
         Raise an error if the token is both a unit and a quantity, or neither.
         """
@@ -235,7 +232,6 @@ class _Parser:
             self.formula.fail("a unit has one exponent: use parentheses", self._current.position)
 
     def _unit_term(self, number: int | Fraction, start: int, position: int) -> Term:
-        """Return the term of a number with its unit; the term begins at token ``start``."""
         self.unit_end = self.index
         place = self.tokens[start].position
         try:
@@ -257,7 +253,6 @@ class _Parser:
         self._take_unit()
         return self._unit_term(1, start, self.tokens[start].position)
 
-    # --- operands
     def _parse_prefix(self) -> Term:
         token = self._current
         if token.kind == "number":
@@ -377,9 +372,7 @@ class _Parser:
             )
         return apply(self.formula, name, tuple(terms), token.position, self._end_position())
 
-    # --- statistics
     def _parse_statistic(self, word: Token) -> Term:
-        """Parse a statistic: its arguments are a formula, for some statistics a level, and axes."""
         kind, source = word.text, self.formula
         opening = self._advance()
         terms, axes = [self._parse_expression(0)], list[Token]()
@@ -403,11 +396,9 @@ class _Parser:
                 word.position,
             )
         names = tuple(axis.text for axis in axes)
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                source.fail(
-                    f"{kind} names the axis {name} twice: remove one", axes[number].position
-                )
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                source.fail(f"{kind} names the axis {name} twice: remove one", axes[k].position)
         if kind == "error":
             inner = test.node.args[0] if test.node.op == "reference" else None
             if not isinstance(inner, StatisticName) or inner.statistic.kind == "error":
@@ -457,9 +448,9 @@ class _Parser:
         return Fraction(value)
 
     def _formula_text(self, term: Term) -> str:
-        """Return the text of a formula in which each statistic has its standard form."""
+        """Return the text of a formula, with each statistic rewritten in its standard form."""
         inside = {
-            part.start: (part.end, about.formula_text)  # the outermost of nested statistics
+            part.start: (part.end, about.formula_text)
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }
@@ -473,8 +464,9 @@ class _Parser:
 def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """Parse a formula whose value is a number in SI units, and return its node.
 
-    An ``ExpressionError`` points at the part of the text that cannot be parsed. It is a
-    ``UnitError`` too if units do not fit, and an ``UnknownNameError`` if a name is not known.
+    Raise an ``ExpressionError`` that points at the part of the text that cannot be parsed. The
+    error is also a ``UnitError`` if units do not fit, or an ``UnknownNameError`` if a name is
+    unknown.
 
     >>> from symbolic.quantities import TABLE
     >>> parse("core_clock * 2 ms + 1", TABLE)
@@ -505,7 +497,7 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
-    """Return the name of an output that is written as a quantity or as one statistic.
+    """Return the name of an output from its text, which is a quantity or a single statistic.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_output("mean( time )", TABLE), parse_output("time", TABLE)
@@ -536,7 +528,7 @@ def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimen
 
 
 _MAX_LITERALS = sizes.LITERALS_MOST
-#: Cache of literals: (text, unit of the quantity) -> (value in that unit, names in the text).
+#: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 

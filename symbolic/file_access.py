@@ -1,11 +1,11 @@
-"""Decide which of the files that a study names may be opened.
+"""Decide which of the files named in a study may be opened.
 
 The user may name any file: as an argument, as an option, in Python. But a study file or a Dataset
 may come from somebody else. A file that a study file names (machine, workload, fit, table of draws,
-law) is opened only if it lies below the folder of the study file; a file that a Dataset names is
-not opened. Both may name files in the folders that the user lists in ``DSE_PATH``. Links are
-resolved before the check. Only regular files are opened, and outside of ``DSE_PATH`` only files of
-up to :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
+law) is opened only if it lies below the folder of the study file. A file that a Dataset names is
+not opened. Exception: both may name files in the folders that the user lists in ``DSE_PATH``. Links
+are resolved before the check. Only regular files are opened, and outside of ``DSE_PATH`` only files
+of up to :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
 
 :func:`allowed_path` is called before any such file is opened.
 """
@@ -47,9 +47,9 @@ class FileScope:
     """The folders that decide how a file name in a study is resolved and whether it is allowed.
 
     Names are relative to the folder ``base``, and files must lie below the folder ``root``. For the
-    study of a Dataset ``root`` is None: its files are looked up only in ``DSE_PATH`` and among the
-    files that the user named before. ``user_files`` are file names that the user gave to replace
-    names in the study file; these files may lie anywhere.
+    study of a Dataset ``root`` is None: its files must be in ``DSE_PATH``, or named by the user
+    before. ``user_files`` are names from the user that replace names in the study file; these files
+    may lie anywhere.
     """
 
     base: Path | None
@@ -57,7 +57,7 @@ class FileScope:
     user_files: frozenset[str] = frozenset()
 
     def with_user_files(self, names: Iterable[str]) -> FileScope:
-        """Return a copy of the scope with more file names that the user gave."""
+        """Return a copy of the scope to which further ``user_files`` are added."""
         return replace(self, user_files=self.user_files | frozenset(names))
 
     def locate(self, name: str, what: str) -> Path:
@@ -86,12 +86,12 @@ class FileScope:
         return places[0]
 
 
-#: Base of relative file names: a folder, the working directory (None), or a scope.
+#: Base of relative file names: a folder, None for the working directory, or a scope.
 PathBase: TypeAlias = "Path | FileScope | None"
 
 
 def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
-    """Return the path of a file that a study or user names; raise an error if it may not be opened.
+    """Return the path of a file that a study or a user names, if it may be opened.
 
     Raise an error for a file outside the study's scope, for a device, pipe or socket, and for a
     file that is too large. The caller reports a missing file.
@@ -117,9 +117,10 @@ def base_folder(base: PathBase) -> Path | None:
 
 
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
-    """Return the scope of names in a file that a study with the scope ``base`` names.
+    """Return the scope for the names in a file that is itself named by a study.
 
-    The ``root`` of the result is that of ``base`` if ``base`` is a scope, otherwise ``folder``.
+    ``base`` is the base of the study, and ``folder`` the folder of the file. The result has the
+    same ``root`` as ``base`` if ``base`` is a scope, otherwise the root ``folder``.
     """
     if isinstance(base, FileScope):
         return replace(base, base=folder, user_files=frozenset())
@@ -127,15 +128,15 @@ def nested_scope(base: PathBase, folder: Path) -> FileScope:
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
-    """True if a path, after links are resolved, lies below one of the folders ``places``."""
+    """True if a path, with links resolved, lies below one of the folders ``places``."""
     real = os.path.realpath(path)
     return any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
 
 
 def check_file(path: Path, what: str, limit: int | None) -> None:
-    """Raise an error if a file is no regular file or has more than ``limit`` bytes (unpacked).
+    """Raise an error if a file is not a regular file, or has more than ``limit`` unpacked bytes.
 
-    The caller reports a missing file, or a folder.
+    The caller reports a missing file and a folder.
     """
     try:
         status = path.stat()
@@ -166,7 +167,7 @@ def check_file(path: Path, what: str, limit: int | None) -> None:
 
 
 def _unpacked_size(path: Path, limit: int) -> int:
-    """Return the unpacked size in bytes, or a number above the limit; 0 if the file is damaged."""
+    """Return the unpacked size in bytes, or a number above ``limit``; 0 for a damaged file."""
     size = 0
     try:
         with gzip.open(path) as file:

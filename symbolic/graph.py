@@ -11,12 +11,12 @@ from symbolic.ops import Node, reference, references, substitute
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Definition:
-    """The definition of one quantity in a graph.
+    """The definition of a quantity in a graph.
 
-    ``kind`` is ``"given"`` (a leaf whose value the user gives), ``"default"`` (a leaf with the
-    default of its quantity), ``"formula"`` (a formula that the user gives, or a default that is
-    another quantity), ``"equation"``, ``"table"`` (a leaf that a table equation computes before the
-    grid), or ``"statistic"`` (a leaf computed from the values of a formula along some axes).
+    ``kind`` is ``"given"`` (a leaf whose value the user gives), ``"default"`` (a leaf with its
+    default value), ``"formula"`` (a formula of the user, or a default that names another quantity),
+    ``"equation"``, ``"table"`` (a leaf that a table equation computes before the grid), or
+    ``"statistic"`` (a leaf computed from the values of a formula along some axes).
     """
 
     name: str
@@ -52,10 +52,10 @@ class Graph:
     _flat_nodes: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
 
     def flat(self, name: str) -> Node:
-        """Return a quantity as a formula in the leaves of the graph."""
+        """Return a quantity as a formula of the graph's leaves."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                if definition.is_leaf:  # includes statistics, whose needs may be defined later
+                if definition.is_leaf:
                     self._flat_nodes[key] = reference(key)
                 else:
                     needs = {need: self._flat_nodes[need] for need in definition.needs}
@@ -68,11 +68,11 @@ class Graph:
         return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
-        """Return a formula expressed in terms of the leaves."""
+        """Return a formula rewritten as a formula of the graph's leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})
 
     def flat_condition(self, condition: Condition) -> Node:
-        """Return a condition expressed in terms of the leaves."""
+        """Return a condition rewritten as a formula of the graph's leaves."""
         return self.flatten(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:
@@ -109,11 +109,10 @@ def extreme_terms(
     stop: Collection[str] = (),
     look_through: Collection[str] = ("ceil",),
 ) -> tuple[str, ...]:
-    """Return the terms of a quantity that is the minimum (or maximum: ``op``) of others.
+    """Return the terms of a quantity that is a minimum (or a maximum, by ``op``) of its terms.
 
-    A term that is itself a minimum (or maximum) is replaced by its own terms, unless it is in
-    ``stop``. The operations ``look_through`` around a term or a minimum are ignored. If the
-    quantity has another form, it is returned as its only term.
+    A term that is itself a minimum (or maximum) is replaced by its terms, unless it is in ``stop``.
+    Operations in ``look_through`` are ignored. A quantity of any other form is its own only term.
     """
     result: dict[str, None] = {}
     stack = [graph.definitions[name].node]

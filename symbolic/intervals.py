@@ -6,11 +6,11 @@ impossible or undecided in each box. ``may_be_nan`` is true where the result may
 interval contains NaN.
 
 There are two ways of rounding. An enclosure rounded *outward* contains the real value and every
-value that floats compute; each end is the nearest float that ensures this, so that exact operations
-stay exact. An enclosure rounded *to nearest* contains the values that floats compute, and need not
-be wider because rounding to nearest is monotone; for a single point it is the value of a scan.
-Library functions (``exp``, ``log``, ``pow`` ...) are not guaranteed to be monotone, so their
-results are widened by a few ulp, except the value at a point when rounding to nearest.
+value that floats compute. Its ends are the nearest such floats, so exact operations stay exact. An
+enclosure rounded *to nearest* contains only the values that floats compute. That suffices, because
+rounding to nearest is monotone; for a single point it is the value that a scan computes. Library
+functions (``exp``, ``log``, ``pow`` ...) are not guaranteed to be monotone, so their results are
+widened by a few ulp. The value at a single point, rounded to nearest, is not widened.
 
 Every rule, here and in the compiled search, treats NaN as follows:
 
@@ -57,7 +57,7 @@ from symbolic.primitives.spec import Primitive
 
 
 class Interval(NamedTuple):
-    """The lower and upper bound of a number, and a mask of boxes in which it may be NaN.
+    """Lower and upper bounds of a number per box, and a mask of the boxes where it may be NaN.
 
     The bounds are (inf, -inf) in each box in which the number is always NaN.
     """
@@ -68,7 +68,7 @@ class Interval(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Two masks of boxes, where a condition is possible (may hold) and certain (always holds)."""
+    """Two masks of boxes: where a condition may hold (possible), or always holds (certain)."""
 
     possible: Any
     certain: Any
@@ -100,7 +100,7 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
         for arg in args:
             parts += (*_ends(arg), False) if isinstance(arg, Decision) else arg
         low, high, undefined = rule(*parts)
-        if row.is_condition or isinstance(args[-1], Decision):  # a choice between conditions, too
+        if row.is_condition or isinstance(args[-1], Decision):
             return Decision(high, low)
         if row.propagates_nan and undefined is not False:
             empty: Any = False
@@ -114,7 +114,7 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
 
 
 def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
-    """Return a mask of the boxes in which the result or an argument is NaN at some points only.
+    """Return a mask of the boxes where the result or an argument is NaN at some but not all points.
 
     For a choice, only the result counts, because an argument that is not chosen has no effect.
     """
@@ -129,8 +129,8 @@ def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[...,
     """Return the function that applies a primitive to trends.
 
     ``enclose`` applies the primitive to enclosures. A result that has one value, or is empty, does
-    not vary. In boxes of :func:`_partly_nan`, the result has a direction only along axes along
-    which no argument varies.
+    not vary. In boxes where :func:`_partly_nan` is True, the result has a direction only along axes
+    along which no argument varies.
     """
 
     def apply(*args: Trend) -> Trend:
@@ -164,7 +164,7 @@ def literal_enclosure(value: Any) -> Interval | Decision:
 
 
 def interval_of(low: Any, high: Any | None = None) -> Interval:
-    """Return intervals from ``low`` to ``high`` (default: ``low``), empty where either is NaN."""
+    """Return intervals from ``low`` to ``high`` (default: ``low``); empty where an end is NaN."""
     high = low if high is None else high
     missing = np.isnan(low) | np.isnan(high)
     if not np.any(missing):
@@ -175,7 +175,7 @@ def interval_of(low: Any, high: Any | None = None) -> Interval:
 def enclose(
     roots: Iterable[Node], boxes: Mapping[str, Interval], *, outward: bool = True
 ) -> list[Interval | Decision]:
-    """Return the enclosures of traced equations over boxes, given as intervals of quantities."""
+    """Return the enclosures of traced equations; ``boxes`` has intervals of the quantities."""
     with np.errstate(all="ignore"):
         return interpret_all(roots, boxes, interval_algebra(outward), literal_enclosure)
 
@@ -191,15 +191,15 @@ def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
     return MappingProxyType(algebra)
 
 
-# --- Directions of equations within a box
-# The directions of a :class:`Trend` hold for any values on the other axes. An axis in both ``up``
-# and ``down`` does not change the value. Steps such as floors and cases are allowed. Rounding to
-# nearest is monotone, so the directions also hold for computed floats. There is one exception: the
-# library's ``exp``, ``log`` and ``pow`` are monotone only up to their last bits.
+# --- Directions of equations within a box. The directions of a :class:`Trend` hold for any values
+# on the other axes. If an axis is in both ``up`` and ``down``, the value does not vary along it. A
+# direction may have steps, as of floors and cases. Rounding to nearest is monotone, so the
+# directions also hold for computed floats, except that ``exp``, ``log`` and ``pow`` of the library
+# are monotone only up to their last bits.
 
 
 def literal_trend(value: Any) -> Trend:
-    """Return the trend of a literal, which is constant along every axis."""
+    """Return the trend of a literal: it is constant along every axis."""
     return Trend(literal_enclosure(value), ALL_AXES, ALL_AXES)
 
 
@@ -207,16 +207,14 @@ def literal_trend(value: Any) -> Trend:
 def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
     """Return the functions that apply each primitive to trends, rounded to nearest."""
     enclose = interval_algebra(outward=False)
-    return MappingProxyType(
-        {name: trend_function(row, enclose[name]) for name, row in PRIMITIVES.items()}
-    )
+    return MappingProxyType({n: trend_function(row, enclose[n]) for n, row in PRIMITIVES.items()})
 
 
-# --- Trees in which only some quantities vary: nodes without them are computed once
+# --- Trees in which only some quantities vary: the other nodes are computed once
 
-#: A node of the tree, the name of its primitive, and the nodes of its arguments.
+#: A node, the name of its primitive, and the nodes of its arguments.
 EvaluationStep = tuple[Node, str, tuple[Node, ...]]
-#: Functions that apply primitives to arrays, by the primitives' names.
+#: For each primitive's name, the function that applies the primitive to arrays.
 ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
 
 
@@ -225,7 +223,7 @@ def run_steps(
     values: dict[Node, Any],
     algebra: Mapping[str, Callable[..., Any]],
 ) -> None:
-    """Evaluate the steps in order and add the value of each node to ``values``."""
+    """Evaluate the nodes of ``steps`` in order, and add their values to ``values``."""
     with np.errstate(all="ignore"):
         for node, op, args in steps:
             values[node] = algebra[op](*[values[arg] for arg in args])
@@ -235,12 +233,10 @@ class PartialEvaluation:
     """Trees that are evaluated repeatedly, while only the quantities ``names`` change.
 
     ``values`` are arrays of the other quantities. Nodes that depend on no quantity in ``names`` are
-    evaluated once, as ``fixed_values``; ``steps`` are the other nodes.
+    evaluated once: these are the ``fixed_values``. The other nodes are the ``steps``.
     """
 
-    def __init__(
-        self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]):
         self.roots = tuple(roots)
         self.steps: list[EvaluationStep] = []
         varies: set[Node] = set()

@@ -1,9 +1,9 @@
 """Translate equations to JavaScript, for a page in a browser.
 
-The program has one line for each step, and a constant for each quantity, named ``$`` and the name
-of the quantity (statistics, whose names are no identifiers, are numbered). Numbers are doubles as
-in the other backends; results of ``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp
-or two from those of another library.
+The program has one line for each step. The constant of a quantity is named ``$`` and the name of
+the quantity. (The names of statistics are no identifiers, so statistics are numbered.) Numbers are
+doubles as in the other backends; results of ``Math.exp``, ``Math.log`` and ``Math.pow`` may differ
+by an ulp or two from those of another library.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Program:
     """A JavaScript function that computes the quantities of some graphs.
 
     ``source`` is an arrow function ``(x, c, y) => {...}``: the array ``x`` contains the values of
-    ``inputs``, and ``y`` receives the values of ``outputs`` (a condition as 0 or 1). The graphs
-    have different definitions of the quantities in ``choices``; ``c`` contains, for each of these,
-    the index of the definition to use. ``choices`` lists the indices for each graph, in the order
-    of ``keys``, the switch labels of the graphs.
+    ``inputs``, and ``y`` receives the values of ``outputs`` (a condition as 0 or 1). The quantities
+    in ``choices`` have several definitions; the array ``c`` contains the index of the definition to
+    use for each of them. ``choices`` lists, for each quantity, the index that each graph needs.
+    ``keys`` are the switch labels of the graphs, in the same order.
     """
 
     source: str
@@ -55,9 +55,9 @@ def program(
     """Return one JavaScript function that computes ``outputs`` for several graphs of a model.
 
     The graphs differ by the labels of their switches, which are the keys of ``graphs``. An output
-    that a graph lacks is NaN for that graph. Conditions, given by their texts, are computed as
-    further outputs; a condition that a graph lacks is true. Raise a :class:`GraphError` if there is
-    no order in which the quantities of all graphs can be computed.
+    that a graph lacks is NaN for that graph. ``conditions`` are texts of conditions, which become
+    further outputs; a condition that a graph lacks is true. Raise a :class:`GraphError` if no order
+    of the quantities suits all graphs.
 
     >>> from symbolic.library import load_model
     >>> graphs = {(): load_model("transit").graph()}
@@ -111,7 +111,7 @@ def program(
 
 
 class _FunctionBody:
-    """The statements of a JavaScript function, while it is being built."""
+    """The statements of a JavaScript function under construction."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -120,24 +120,22 @@ class _FunctionBody:
         self._other_names: dict[str, str] = {}
 
     def name(self, name: str) -> str:
-        """Return the name of the JavaScript constant of a quantity."""
         if name.isidentifier():
             return f"${name}"
         return self._other_names.setdefault(name, f"other{len(self._other_names)}")
 
     def add_input(self, name: str, constant: str = "") -> str:
-        """Add the statement that reads an input, and return the name of its constant."""
+        """Add the statement that reads an input; return the name of the input's constant."""
         constant = constant or self.name(name)
         self.lines.append(f"const {constant} = x[{len(self.inputs)}];")
         self.inputs.append(name)
         return constant
 
     def define(self, name: str, text: str) -> None:
-        """Add the statement that defines a quantity."""
         self.lines.append(f"const {self.name(name)} = {text};")
 
     def expression_text(self, root: Node) -> str:
-        """Return the expression of a node; add the statements that compute its arguments."""
+        """Add the statements that compute a node's arguments, and return the node's expression."""
         for node in walk((root,)):
             if id(node) not in self.operand_texts and node is not root:
                 self.operand_texts[id(node)] = self._operand(node)
@@ -162,9 +160,9 @@ class _FunctionBody:
 def _variants(
     graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
-    """Return, for each quantity and condition, its distinct definitions and each graph's index.
+    """Return, for each quantity and condition, its distinct definitions and an index per graph.
 
-    An index names the definition that the graph uses; it is 0 if the graph lacks the quantity.
+    The index is that of the definition that the graph uses; it is 0 if the graph has no definition.
     """
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
@@ -183,14 +181,9 @@ def _variants(
     return result
 
 
-def _order(
-    variants: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]
-) -> list[str]:
-    """Return the quantities needed for the outputs, each after those in its definitions."""
-    needs = {
-        name: [need for need in references(*nodes) if need != name]
-        for name, (nodes, _) in variants.items()
-    }
+def _order(cases: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]) -> list[str]:
+    """Return the quantities behind the outputs, each after the quantities in its definitions."""
+    needs = {n: [x for x in references(*nodes) if x != n] for n, (nodes, _) in cases.items()}
     behind: dict[str, list[str]] = {}
     stack = [name for name in outputs if name in needs]
     while stack:

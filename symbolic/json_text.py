@@ -1,13 +1,11 @@
 """Read JSON from files, with limits on its length and nesting."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 from symbolic.errors import DseError
 
-#: Maximum length of a JSON text, in bytes or characters; the longest text is read in 0.8 s.
+#: Maximum length of a JSON text, in bytes or characters. A text of this length is read in 0.8 s.
 MAX_LENGTH = 8 << 20
 
 

@@ -23,15 +23,15 @@ from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
 
-# --- Users' model files
-# A model file is Python code, and loading it runs it. A file is run only if the user names it: in
-# a study, as an argument, or by a folder of ``DSE_PATH``. If a dataset names the file of a
-# model, it is looked up by its hash among these (:func:`locate_models`), never by its path.
+# --- Users' model files. A model file is Python code, which runs when it is loaded. A file is run
+# only if the user names it: in a study, as an argument, or by a folder of ``DSE_PATH``. If a
+# dataset names a model file, the file is looked up among these by its hash (:func:`locate_models`),
+# never by its path.
 
 
 SHIPPED_FOLDER = Path(__file__).parent / "models"
 
-#: The model files that this process has run, by the SHA-256 of their bytes.
+#: Maps the SHA-256 of a model file's bytes to the file, for all files that this process has run.
 _LOADED_FILES: dict[str, Path] = {}
 
 
@@ -81,7 +81,7 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def _model_paths() -> dict[str, list[Path]]:
-    """Return the files of each model name, among the shipped models and in ``DSE_PATH``."""
+    """Return the files of each model name: shipped models, and models in ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
         is_user_folder = folder.is_dir() and folder != SHIPPED_FOLDER
@@ -93,12 +93,11 @@ def _model_paths() -> dict[str, list[Path]]:
 
 @cache
 def _shipped_files() -> tuple[Path, ...]:
-    """Return the files of the shipped models (cached: they do not change while a process runs)."""
+    """Return the files of the shipped models; cached, because they do not change during a run."""
     return tuple(p for p in sorted(SHIPPED_FOLDER.glob("*.py")) if not p.stem.startswith("_"))
 
 
 def _model_path(name: str, base: Path | None) -> Path:
-    """Return the file of a model that is given by its name or by a path ending in ``.py``."""
     if name.endswith(".py"):
         path = Path(os.path.realpath(base / name if base else name))
         if not path.is_file():
@@ -128,10 +127,11 @@ def user_files(spec: str, base: Path | None = None) -> list[Path]:
 
 
 def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
-    """Return a model name from a dataset, with the names of users' models replaced by their paths.
+    """Return a model name from a dataset, in which names of users' models are replaced by paths.
 
-    ``files`` are (name, hash of the file) of the models that are not shipped. No file is run. Raise
-    an error for a file that this process has not run and that is in no folder of ``DSE_PATH``.
+    ``files`` has a pair (name, hash of the file) for each model that is not shipped. No file is
+    run. Raise an error if this process has not run a file, and no folder of ``DSE_PATH`` contains
+    it.
     """
     hashes = {str(name): str(digest) for name, digest in files}
     shipped = {path.stem for path in _shipped_files()}
@@ -150,10 +150,8 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
 
 
 def _find_file(name: str, digest: str) -> Path:
-    # compare with listed files, because a name with a slash could lead out of the folders
-    named = [
-        path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
-    ]
+    # a name with a slash could lead out of the folders
+    named = [p for f in search_folders() if f.is_dir() for p in f.glob("*.py") if p.stem == name]
     others = []
     for path in (*([_LOADED_FILES[digest]] if digest in _LOADED_FILES else []), *named):
         try:
@@ -175,7 +173,7 @@ _D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
-    """Return the equations, plus those of energy if they yield time and power."""
+    """Return the equations, with those of energy added if they yield time and power."""
     result = list(dict.fromkeys(equations))
     names = {eq.name for eq in result}
     if {"time", "power"} <= names:
@@ -243,17 +241,15 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
     )
 
 
-def _add_flags(
-    quantities: Mapping[str, Quantity], equations: Iterable[Equation]
-) -> dict[str, Quantity]:
-    """Return the quantities with the flags (meanings of values) that their equations declare.
+def _add_flags(known: Mapping[str, Quantity], equations: Iterable[Equation]) -> dict[str, Quantity]:
+    """Return the known, with the flags (meanings of values) that their equations declare.
 
     A quantity has no flags if its equations give different meanings to one value.
     """
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
         result.setdefault(eq.name, set()).update(eq.flags.items())
-    rows = dict(quantities)
+    rows = dict(known)
     for name, flags in result.items():
         agree = len(dict(flags)) == len(flags)
         rows[name] = replace(rows[name], flags=tuple(sorted(flags)) if agree else ())
@@ -267,7 +263,6 @@ def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ..
 
 
 def _describe_quantity(row: Quantity) -> str:
-    """Return a short description of a quantity for errors about conflicting declarations."""
     labels = f", one of {', '.join(row.labels)}" if row.labels else ""
     unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
     return f"{row.meaning or row.name}{unit}{labels}"
@@ -329,12 +324,12 @@ def available_models() -> dict[str, Path]:
     return {name: paths[0] for name, paths in _model_paths().items()}
 
 
-#: Models that another one replaced.
+#: Former models, by name, and the models that replace them.
 _REPLACED = {"tiled_product": "gemm"}
 
 
 def model_hint(name: str, known: Iterable[str]) -> str:
-    """Return a hint that names the model which an unknown name may mean."""
+    """Return a hint that names the model that an unknown name probably means."""
     if name in _REPLACED:
         return f" any more: {_REPLACED[name]} replaced it"
     return nearest_hint(name, known)
@@ -348,7 +343,7 @@ def _load_file(path: Path, stamp: int) -> Model:
 
 @lru_cache(maxsize=64)
 def _load_shipped(name: str) -> Model:
-    """Return a shipped model; if its file defines ``UNION``, join the models that it names."""
+    """Return a shipped model; if its file defines ``UNION``, join the models named there."""
     module = importlib.import_module(f"symbolic.models.{name}")
     if not hasattr(module, "UNION"):
         return _model_from_module(module, name)

@@ -1,4 +1,4 @@
-"""The nodes of the expression tree that is recorded when an equation is called (traced).
+"""The nodes of the expression tree that a call of an equation with nodes records (tracing).
 
 Python's ``if``, ``and``, ``==`` and ``int()`` cannot be recorded; applied to a :class:`Node`, they
 raise an error that names the primitive to use.
@@ -81,7 +81,6 @@ class Node:
                 texts[id(node)] = f"{node.op}({', '.join(texts[id(arg)] for arg in node.args)})"
         return texts[id(self)]
 
-    # --- operators that return a new node
     __add__, __radd__ = _operator_method("add"), _operator_method("add", swapped=True)
     __sub__, __rsub__ = _operator_method("sub"), _operator_method("sub", swapped=True)
     __mul__, __rmul__ = _operator_method("mul"), _operator_method("mul", swapped=True)
@@ -143,7 +142,7 @@ def reference(name: str) -> Node:
 
 
 def walk(roots: Iterable[Node]) -> list[Node]:
-    """Return the roots and all nodes below them, each once; arguments come before their users."""
+    """Return the roots and all nodes below, each once; arguments precede their users."""
     first, *others = [_subtree(root) for root in roots] or [()]
     if not others:
         return list(first)
@@ -155,7 +154,6 @@ def walk(roots: Iterable[Node]) -> list[Node]:
 
 @lru_cache(maxsize=1 << 8)
 def _subtree(root: Node) -> tuple[Node, ...]:
-    """Return a root and all nodes below it, each once; arguments come before their users."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -171,7 +169,7 @@ def _subtree(root: Node) -> tuple[Node, ...]:
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:
-    """Return the conditions in order, with each conjunction split into its parts."""
+    """Return the conditions in order, with each conjunction replaced by its parts."""
     result: list[Node] = []
     stack = list(reversed(list(conditions)))
     while stack:

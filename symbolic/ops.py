@@ -71,7 +71,7 @@ def _backend(args: Iterable[Any]) -> str:
 def _primitive_function(op: str) -> Callable[..., Any]:
     row = PRIMITIVES[op]
     scalar, array = row.scalar, row.array
-    if scalar is array:  # a Python operator, which accepts all types
+    if scalar is array:
         return scalar
 
     def apply(*args: Any) -> Any:
@@ -110,7 +110,7 @@ def interpret_all(
     algebra: Mapping[str, Callable[..., Any]] | None = None,
     number: Callable[[Any], Any] = lambda value: value,
 ) -> list[Any]:
-    """Evaluate several traced equations; each common node is evaluated once (:func:`interpret`)."""
+    """Evaluate several traced equations by :func:`interpret`, but each common node only once."""
     algebra = NUMERIC if algebra is None else algebra
     roots = list(roots)
     done: dict[int, Any] = {}
@@ -127,8 +127,8 @@ def interpret_all(
 def interpret_arrays(roots: Iterable[Node], values: Mapping[str, Any]) -> list[Any]:
     """Evaluate several traced equations over NumPy arrays, without warnings.
 
-    Literals become doubles, because Python numbers raise an error on division by zero, and Python
-    integers have no upper limit.
+    Literals become doubles: a Python number would raise an error on division by zero, and a Python
+    integer may be larger than every double.
     """
     with np.errstate(all="ignore"):
         return interpret_all(roots, values, number=_double)
@@ -144,7 +144,7 @@ def interpret(
     algebra: Mapping[str, Callable[..., Any]] | None = None,
     number: Callable[[Any], Any] = lambda value: value,
 ) -> Any:
-    """Evaluate a traced equation in an algebra (default: numbers), given values of its quantities.
+    """Evaluate a traced equation in an algebra (default: numbers) at given values of quantities.
 
     ``number`` converts literals to the numbers of the algebra.
     """
@@ -167,7 +167,7 @@ def _fold(function: Callable[[Any, Any], Any], first: Any, rest: tuple[Any, ...]
 
 
 def minimum(first: Any, *rest: Any) -> Any:
-    """Return the smallest argument; the rule ``a if a < b else b`` is applied from left to right.
+    """Return the smallest argument: ``a if a < b else b``, applied from left to right.
 
     >>> minimum(3, 1.5, 2)
     1.5
@@ -176,7 +176,7 @@ def minimum(first: Any, *rest: Any) -> Any:
 
 
 def maximum(first: Any, *rest: Any) -> Any:
-    """Return the largest argument; the rule ``a if b < a else b`` is applied from left to right.
+    """Return the largest argument: ``a if b < a else b``, applied from left to right.
 
     >>> maximum(3, 1.5, 2)
     3
@@ -185,7 +185,7 @@ def maximum(first: Any, *rest: Any) -> Any:
 
 
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """Return ``if_true`` where the condition holds, else ``if_false``; both arms are evaluated.
+    """Return ``if_true`` where the condition holds, otherwise ``if_false``; both are evaluated.
 
     >>> where(2 < 3, "yes", "no")
     'yes'

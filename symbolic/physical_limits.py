@@ -1,10 +1,8 @@
-"""Limits on predicted times: the work of a launch takes at least its time at peak rates.
+"""Limits on predicted times: a launch takes at least as long as its work at peak rates.
 
-A limit is a condition on quantities of any model. It does not apply if a quantity in it is unknown,
-or known only by a default that follows another quantity.
+A limit is a condition on quantities of any model. It does not apply if one of its quantities is
+unknown, or has only a default that copies another quantity.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -18,11 +16,11 @@ _CYCLES = "time * core_clock * active_sms"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicalLimit:
-    """A limit: the formula ``least`` must not exceed the formula ``most``.
+    """A limit: the formula ``least`` must not be larger than the formula ``most``.
 
     ``name`` is the unit or level of memory; ``statement`` states the limit in words. It applies to
-    models that have the quantities ``uses`` and none of ``without``. If it is exceeded, the first
-    quantity of ``uses`` is at fault.
+    models that have the quantities ``uses`` and none of ``without``. If a prediction breaks the
+    limit, the first quantity of ``uses`` is named as the cause.
     """
 
     name: str
@@ -134,5 +132,13 @@ LIMITS = (
         most="max_blocks_per_sm",
         statement="a multiprocessor holds max_blocks_per_sm at most",
         uses=("active_blocks_per_sm",),
+    ),
+    PhysicalLimit(
+        name="memory",
+        least="launch_bytes",
+        most="mem_size",
+        statement="a launch touches mem_size at most (bytes at addresses that depend on data count "
+        "once for each request, unless the sizes of their arrays are given: --bytes ARRAY=BYTES)",
+        uses=("launch_bytes",),
     ),
 )

@@ -1,15 +1,13 @@
 """The table of all quantities that models share; its rows are in :mod:`symbolic.quantity_rows`.
 
-A name has the same unit and domain in all models. Values are stored in SI units or as plain counts;
-counts (cycles, threads, warps, blocks, instructions, requests) are dimensionless.
+A name has the same unit and domain in all models. Values are stored in SI units. Counts (cycles,
+threads, warps, blocks, instructions, requests) are dimensionless.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 
 from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity
-from symbolic.quantity_rows import energy, language_models, machines, performance, workloads
+from symbolic.quantity_rows import energy, language_models, machines, performance, sparse, workloads
 
 __all__ = [
     "RULES",
@@ -48,11 +46,14 @@ TABLE: Mapping[str, Quantity] = {
         *language_models.MOE_NUMBERS,
         *language_models.ATTENTION,
         *language_models.EXPERTS,
+        *sparse.SPMV_NUMBERS,
+        *sparse.SPARSE,
         *workloads.GEMM,
     )
 }
 
-#: Rules for all models; a point that breaks one is infeasible. A rule needs all its quantities.
+#: Rules for all models: a point that breaks a rule is infeasible. A rule is applied only if the
+#: model has all quantities in it.
 RULES: tuple[str, ...] = (
     "active_sms <= n_sms",
     "threads_per_block <= max_threads_per_block",

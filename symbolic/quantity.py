@@ -14,7 +14,7 @@ from symbolic.errors import DomainError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """The values that a quantity may take: an interval of the reals or of the whole numbers."""
+    """The possible values of a quantity: an interval of real or of whole numbers."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -45,7 +45,7 @@ class Domain:
         )
 
     def is_inside(self, values: Any) -> Any:
-        """Return a mask of the values inside the domain; NaN is outside."""
+        """Return a mask of the values inside the domain; it is False for NaN."""
         array = values if isinstance(values, float) else np.asarray(values, dtype=float)
         above = array > self.low if self.low_open else array >= self.low
         below = array < self.high if self.high_open else array <= self.high
@@ -68,8 +68,9 @@ POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 LEVERS = ("programmer", "designer")
-#: Directions in which advice may change a quantity. "up": a resource; more of it never costs time.
-#: "down": a latency or other cost. "none": a size of the problem, or a condition of measurements.
+#: Directions in which advice may change a quantity. "up" is for a resource: more of it never costs
+#: time. "down" is for a latency or another cost. "none" is for a size of the problem, or a
+#: condition of measurements.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -80,11 +81,11 @@ class Quantity:
     ``labels`` is None for a number. A tuple of labels makes the quantity a *switch*, which chooses
     among equations while the graph is built; an empty tuple admits any label (such quantities are
     inputs of table equations only). ``default`` is a number, a label, or the name of another
-    quantity. ``axis_labels`` are the labels of a study's axis, in order, for use in conditions.
-    ``flags`` are the values of a case or bound, each with its meaning. ``lever`` says who can
-    change the quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one
-    of ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has
-    no single value, but it has statistics.
+    quantity. ``axis_labels`` are the labels of a study's axis, in order, for use in conditions. For
+    a case or bound, ``flags`` maps each value to its meaning. ``lever`` says who can change the
+    quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one of
+    ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has no
+    single value, but it has statistics.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately
@@ -116,9 +117,9 @@ class Quantity:
         return self.labels is not None
 
     def check(self, values: Any, origin: str) -> None:
-        """Raise a :class:`DomainError` with the first value that is outside the domain, if any.
+        """Raise a :class:`DomainError` that names the first value outside the domain, if any.
 
-        ``origin`` says in the message where the values come from.
+        The message says that the values come from ``origin``.
         """
         inside = self.domain.is_inside(values)
         if inside is True or np.all(inside):
@@ -143,7 +144,7 @@ def label_index_name(name: str) -> str:
 
 
 def indexed_quantity(name: str) -> str:
-    """Return the quantity to whose label index a name refers; return any other name unchanged."""
+    """Return the quantity whose label index has this name; return any other name unchanged."""
     return name.removeprefix(_LABEL_INDEX)
 
 
@@ -161,27 +162,20 @@ def quantity(
 ) -> Quantity:
     """Declare a quantity of a model that the table of quantities does not contain.
 
-    Parameters
-    ----------
-    name : str
-        Lower-case name; the equation that yields the quantity, if any, has the same name.
-    unit : str
-        The SI unit in which values are stored; ``""`` for counts and ratios.
-    domain : str
-        An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
-    default : float or str, optional
-        The value if none is given: a number, a label, or another quantity's name.
-    typical : (float, float), optional
-        A usual range, from which test inputs are drawn.
-    meaning : str
-        A short description.
-    labels : tuple of str, optional
-        Labels, which make the quantity a switch.
-    lever : str
-        Who can change the quantity, for advice: ``"programmer"``, or ``"designer"`` of the machine.
-    direction : str
-        Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs time), ``"down"``,
-        or ``"none"`` (a size of the problem).
+    Parameters:
+        name (str): Lower-case name; the equation that yields the quantity, if any, has the same
+            name.
+        unit (str): The SI unit in which values are stored; ``""`` for counts and ratios.
+        domain (str): An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
+        default (float or str, optional): The value if none is given: a number, a label, or another
+            quantity's name.
+        typical ((float, float), optional): A usual range, from which test inputs are drawn.
+        meaning (str): A short description.
+        labels (tuple of str, optional): Labels, which make the quantity a switch.
+        lever (str): Who can change the quantity, for advice: ``"programmer"``, or ``"designer"`` of
+            the machine.
+        direction (str): Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs
+            time), ``"down"``, or ``"none"`` (a size of the problem).
 
     >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
     False
@@ -216,19 +210,20 @@ def row(
     lever: str = "programmer",
     direction: str = "both",
 ) -> Quantity:
-    """Declare a quantity of the shipped models that is a number; see :func:`quantity`."""
+    """Declare a numeric quantity of the shipped models; see :func:`quantity`."""
     fields: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
     return quantity(name, default=default, typical=typical, direction=direction, **fields)
 
 
-#: Declare a number that the designer of a machine sets: resources and measured properties (Hong
-#: 2012, Tables 1, 2 and 5). The programmer sets all other inputs, including the number of active
-#: SMs, because a grid may leave SMs idle (section 3.1).
+#: Declare a number that the designer of a machine sets: a resource or a measured property (Hong
+#: 2012, Tables 1, 2 and 5). The programmer sets all other inputs, also the number of active SMs,
+#: because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
-#: ``resource`` declares a resource of a machine, ``cost`` a latency or another cost of a machine.
+#: ``resource`` declares a resource of a machine; ``cost`` declares its latencies and other costs.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
-#: ``less`` declares a count of a workload (fewer never cost time), ``size`` a size of the problem.
+#: ``less`` declares a count of a workload: a lower count never costs time. ``size`` declares a size
+#: of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")
 
 

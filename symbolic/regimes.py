@@ -28,11 +28,11 @@ _PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """One regime: its label, the condition under which it holds, and the main outputs in it.
+    """A regime: its label, the condition under which it holds, and the main outputs in it.
 
     ``of`` is the quantity that distinguishes the regimes. ``outputs`` maps a quantity to its SymPy
     expression in the regime; a case or bound that the regime decides is mapped to its label. On a
-    border the conditions of both regimes hold, and their expressions are equal.
+    border the conditions of both regimes hold, and both regimes give equal outputs.
     """
 
     of: str
@@ -47,7 +47,6 @@ class Regime:
 
 
 def _flag_equations(graph: Graph) -> dict[str, Equation]:
-    """Return the equations of cases and bounds, whose values have meanings (flags)."""
     return {eq.name: eq for eq in graph.equations if eq.flags}
 
 
@@ -56,7 +55,7 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
-    """Return the families whose terms are, under the switches, exactly those of ``of``."""
+    """Return the families that list exactly the terms that their quantity has in this graph."""
     result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
@@ -101,7 +100,7 @@ def _regime_outputs(
 
 
 def _plain_terms(graph: Graph, family: Family) -> list[str]:
-    """Return the terms of a family that are plain arithmetic, so that they can be substituted."""
+    """Return the terms of a family that can be substituted, because they are plain arithmetic."""
     return [
         term
         for term in family.terms.values()
@@ -116,9 +115,10 @@ def _names_to_inline(
     terms: Iterable[str] = (),
     excluded: Iterable[str] = (),
 ) -> set[str]:
-    """Return the quantities to substitute: with ``expand``, all quantities.
+    """Return the quantities to substitute by their equations.
 
-    Otherwise, return ``terms``, and the quantities outside ``excluded`` that need ``quantity``.
+    With ``expand`` these are all quantities. Otherwise they are ``terms``, and the quantities that
+    depend on ``quantity`` and are not in ``excluded``.
     """
     every = set(graph.definitions)
     if expand:
@@ -158,7 +158,7 @@ def _case_regimes(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
 
 
 def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
-    """Return the condition under which a case, given as a tree, has the given value."""
+    """Return the condition that a case, given as a tree, equals ``value``."""
     if node.op == "where":
         condition = to_sympy(node.args[0], quantities)
         first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])
@@ -245,7 +245,7 @@ def _sign_assumption(expression: Any) -> dict[str, bool]:
 def _branches(
     quantities: Mapping[str, Quantity], root: Node, name: str, unknown: Any
 ) -> list[tuple[Any, Any]]:
-    """Return the branches of a tree: expressions, each with the condition under which it holds.
+    """Return the branches of a tree: pairs of an expression and the condition for this expression.
 
     In these expressions, no ``Min``, ``Max`` or ``Piecewise`` contains the unknown ``name``.
     """
@@ -277,7 +277,6 @@ def _too_many_branches(name: str) -> DseError:
 
 
 def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
-    """Return the possible results of a primitive, each with the condition for it."""
     if op in ("minimum", "maximum"):
         a, b = values
         low = sympy.Le(a, b), sympy.Le(b, a)
@@ -295,10 +294,10 @@ def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
-    """Return the zeros of a difference that can be real and finite.
+    """Return the zeros of a difference; zeros that are never real or never finite are left out.
 
-    While solving, each ``Piecewise``, ``Min`` and ``Max`` without the unknown is replaced by a
-    symbol.
+    Each ``Piecewise``, ``Min`` and ``Max`` is replaced by a symbol while the equation is solved.
+    They do not contain the unknown.
     """
     decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
     closed = {part: sympy.Dummy(**_sign_assumption(part)) for part in decided}
@@ -320,7 +319,6 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
 
 
 def _settle_comparisons(condition: Any) -> Any:
-    """Replace each comparison by true or false if the signs of the symbols decide it."""
     settled = {}
     for relation in condition.atoms(sympy.core.relational.Relational):
         if not relation.has(sympy.Piecewise, *_INFINITE):

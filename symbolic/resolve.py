@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: An error for a missing quantity names at most this number of equations, and counts the others.
+#: Maximum number of equations that the error for a missing quantity names.
 _MAX_NAMED = 4
 
 
@@ -36,29 +36,27 @@ class _Resolver:
             self.variants.setdefault(eq.name, []).append(eq)
 
     def fork(self) -> _Resolver:
-        """Return a copy; definitions that are added to the copy do not change this resolver."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
         return other
 
     def equation(self, name: str) -> Equation | None:
-        """Return the equation that yields a quantity under the switches of the study, or None."""
         for switch, settled in self.varying_switches.items():
             if any(switch in eq.when for eq in self.variants.get(name, ())):
                 return self.switched_equation(name, switch, settled)
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation that chooses between the last two labels of a switch.
+        """Return an equation of a quantity, with a choice between the last two labels of a switch.
 
-        If ``condition`` holds, the last label applies, else the label before the last.
+        The last label applies where ``condition`` holds, and the label before the last elsewhere.
         """
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        given = {  # a placeholder: where a quantity is not given, the other equation is used
+        given = {  # where the quantity is not given, the value is unused
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
@@ -75,7 +73,6 @@ class _Resolver:
         )
 
     def select_equation(self, name: str, switches: Mapping[str, str]) -> Equation | None:
-        """Return the equation that yields a quantity under the given switches, or None."""
         result = [
             eq
             for eq in self.variants.get(name, ())
@@ -89,7 +86,7 @@ class _Resolver:
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """Return the definition by an equation or a default, even if the user gave a value."""
+        """Return the model's definition of a quantity: by an equation or by a default."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"
@@ -104,7 +101,6 @@ class _Resolver:
         return None
 
     def definition(self, name: str) -> Definition | None:
-        """Return the definition of a quantity or statistic, or None if there is none."""
         if isinstance(name, StatisticName):
             result = law_definition(name, self.model, self.definition)
             if result is None:
@@ -117,7 +113,7 @@ class _Resolver:
         formula = self.values[name]
         if formula is None:
             return Definition(name=name, kind="given", node=reference(name), needs=())
-        if name in references(formula):  # given for some labels of a categorical axis only
+        if name in references(formula):  # only some labels of an axis give a value
             otherwise = self.model_definition(name)
             if otherwise is None:
                 return None
@@ -130,7 +126,7 @@ class _Resolver:
         return Definition(name=name, kind="formula", node=formula, needs=references(formula))
 
     def define(self, root: str) -> None:
-        """Add the definition of a quantity, after those of all quantities that it needs."""
+        """Add the definition of a quantity after those of all quantities that it needs."""
         path: list[str] = []
         stack: list[tuple[str, Definition | None]] = [(root, None)]
         while stack:
@@ -157,12 +153,10 @@ class _Resolver:
             stack.extend((need, None) for need in reversed(definition.needs))
 
     def cite(self, name: str) -> str:
-        """Return the name of a quantity together with the source of its equation, for messages."""
         eq = self.equation(name)
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
     def raise_missing(self) -> None:
-        """Raise one error that names every missing quantity, and the equations that need it."""
         if not self.missing:
             return
         lines = []
@@ -195,9 +189,10 @@ class _Resolver:
 def _switch_condition(
     model: EquationSet, values: Mapping[str, Node | None], switch: str
 ) -> bool | Node:
-    """Return True if all quantities that settle a switch are given, else False.
+    """Return True if all quantities that settle a switch are given, and False if one is not given.
 
-    If they are given only for some labels of a categorical axis, return the condition as a node.
+    If a quantity is given only for some labels of a categorical axis, return the condition as a
+    node.
     """
 
     def value_indicator(node: Node, name: str) -> Node:
@@ -227,12 +222,12 @@ def resolve(
     """Join equations, given values and defaults into one definition for each quantity needed.
 
     ``values`` maps a quantity to None if it is a leaf of the grid, or to a formula of other
-    quantities. Where the formula names the quantity itself, the model's definition is meant.
-    Switches without a label in ``switches`` have defaults. In the graph's ``switches`` ``auto`` is
-    replaced by its meaning (see :class:`symbolic.quantity.Quantity`), unless the meaning differs
-    along an axis; then an equation that depends on the switch chooses between the two variants.
-    All quantities of the user's constraints ``where`` are required; a rule of the model applies
-    only if all its quantities are known.
+    quantities. In the formula of a quantity, the quantity's own name means the model's definition.
+    Switches without a label in ``switches`` have defaults. In the graph's ``switches``, ``auto`` is
+    replaced by its meaning (see :class:`symbolic.quantity.Quantity`). But if the meaning differs
+    along an axis, ``auto`` stays, and equations choose between two variants. All quantities of the
+    user's constraints ``where`` are required; a rule of the model applies only if all its
+    quantities are known.
 
     Raise a :class:`GraphError` if an input is missing, has two definitions or is part of a cycle.
     """

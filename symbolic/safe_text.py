@@ -1,11 +1,9 @@
 r"""Make text from files safe to print.
 
-A label, title or unit in a file may contain characters that control a terminal (escape sequences),
-reverse the direction of writing, or start a new line that looks like a line of the program. They
-are replaced by their codes, as in JSON: ``\\u001b``.
+A label, title or unit in a file may contain characters that control a terminal, reverse the
+direction of writing, or start a new line that looks like a line of the program. Such characters are
+replaced by their codes, as in JSON: ``\\u001b``.
 """
-
-from __future__ import annotations
 
 import json
 import re
@@ -19,7 +17,7 @@ _CONTROLS = re.compile(
 
 
 def escape_controls(text: str) -> str:
-    """Return the text with control characters, except line feeds and tabs, replaced by codes."""
+    """Return the text with control characters replaced by codes; line feeds and tabs are kept."""
     return _CONTROLS.sub(_escape_code, text) if _CONTROLS.search(text) else text
 
 

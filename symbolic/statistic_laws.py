@@ -1,10 +1,11 @@
-"""Compute statistics of quantities that have a probability law, from the law and without draws.
+"""Compute statistics of quantities with a probability law from the law, without draws.
 
 Some table equations yield laws (:attr:`symbolic.quantity.Quantity.is_law`), such as
 ``launch_steps``. A formula of such a quantity has no single value, but it has statistics. Each
-statistic becomes a table equation; its inputs are the law and the other quantities of the formula,
-and it is computed once for each distinct combination of them. A law has ascending ``values``, their
-``cdf_values``, and the ``simulation_count`` of launches from which it comes (0: it is exact).
+statistic becomes a table equation. Its inputs are the law and the other quantities of the formula;
+it is computed once for each distinct combination of inputs. A law has ascending ``values`` and
+their ``cdf_values``. Its ``simulation_count`` is the number of simulated launches from which it
+comes, or 0 if it is exact.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 def law_definition(
     name: StatisticName, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Definition | None:
-    """Return the definition of a statistic; None if no quantity in its formula has a law."""
+    """Return the definition of a statistic of a law; None if the formula depends on no law."""
     about = name.statistic
     if about.kind == "error":
         inner = about.argument.args[0]
@@ -103,11 +104,8 @@ def _table_definition(
 def _expand_laws(
     node: Node, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Node:
-    """Return a formula in which quantities that depend on a law are replaced by their equations.
-
-    What remains of these quantities in the formula are the laws themselves.
-    """
-    expanded: dict[str, Node | None] = {}  # None: depends on no law, or is being expanded
+    """Return a formula with each quantity that depends on a law replaced by its equation."""
+    expanded: dict[str, Node | None] = {}  # None: no law found yet
 
     def law_formula(name: str) -> Node | None:
         if name not in expanded:
@@ -139,7 +137,7 @@ def check_labels(graph: Graph) -> None:
 
 
 def refuse_laws(graph: Graph) -> None:
-    """Raise an error if an output or condition uses a law itself instead of a statistic of it."""
+    """Raise an error if an output or condition uses a law and not a statistic of the law."""
     if not any(graph.model.quantity(name).is_law for name in graph.definitions):
         return
     wanted = [(name, reference(name)) for name in graph.outputs]
@@ -154,15 +152,13 @@ def refuse_laws(graph: Graph) -> None:
             )
 
 
-#: Number of bootstrap samples, and half width of an interval in their standard deviations.
+#: Number of bootstrap samples. Half width of an interval, in standard deviations of the samples.
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
 def _statistic_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return a function that computes a statistic from a law and the other ``needs``."""
-
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(
             statistic, _formula_values(law, others, formula, needs), np.asarray(law.cdf_values)
@@ -178,22 +174,20 @@ def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Seq
     return np.broadcast_to(result, values.shape)
 
 
-def _error_function(
-    statistic: Statistic, formula: Node, needs: Sequence[str]
-) -> Callable[..., float]:
-    """Return a function for half the width of the 95 % interval of a statistic of a law.
+def _error_function(statistic: Statistic, node: Node, needs: Sequence[str]) -> Callable[..., float]:
+    """Return a function that computes the half width of the 95 % interval of a law's statistic.
 
-    It is 0 for an exact law. For a law from simulation, the interval of a probability is that of
-    Clopper and Pearson, and the interval of a quantile lies between order statistics. For other
-    statistics it is 2.4 bootstrap standard deviations (Efron 1979), plus the effect of 3.7 draws
-    beyond the largest gap between values. It is infinite if too few launches were simulated to
-    bound the quantile of a tail.
+    The half width is 0 for an exact law. For a law from simulation, a probability has the interval
+    of Clopper and Pearson, and a quantile has an interval between two order statistics. For other
+    statistics the half width is 2.4 bootstrap standard deviations (Efron 1979), joined with the
+    effect of 3.7 draws beyond the largest gap between values. It is infinite if too few launches
+    were simulated to bound a quantile or tail.
     """
 
     def half_width(law: Any, *others: float) -> float:
         if not law.simulation_count:
             return 0.0
-        values, size = _formula_values(law, others, formula, needs), law.simulation_count
+        values, size = _formula_values(law, others, node, needs), law.simulation_count
         below = np.asarray(law.cdf_values)
         here = statistic_of_law(statistic, values, below)
         if statistic.kind == "chance":

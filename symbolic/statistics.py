@@ -1,15 +1,14 @@
 """Statistics over axes in formulas: ``mean(time)``, ``quantile(time, 0.99)``, ``worst(power)``.
 
-:data:`STATISTICS` lists them, with a function that computes each from a law, and a function that
-expresses it as a formula of a few values. The compiled loops have a second table
-(:data:`sweeps.nest.statistics.ROW_STATISTICS`) for rows of a grid. A new statistic needs a row in
-both.
+:data:`STATISTICS` has a row for each statistic, with a function that computes it from a law, and a
+function that expresses it as a formula of a few values. The compiled loops have a second table
+(:data:`sweeps.nest.statistics.ROW_STATISTICS`). A new statistic needs a row in both tables.
 
 A statistic is a number computed from all values of a formula along some axes, so it is not a
-primitive. In formulas it is a reference, like a quantity, whose name is a :class:`StatisticName`;
-it is computed before the formulas that use it. The meaning of *worst*, *best* and *cvar* depends on
-whether a formula should be small or large; :func:`resolve_direction` replaces them by, for example,
-*worst_high*.
+primitive. In formulas it is a reference, like a quantity, with a :class:`StatisticName` as name; it
+is computed before the formulas that use it. The meaning of *worst*, *best* and *cvar* depends on
+whether a formula should be small or large; :func:`resolve_direction` replaces *worst*, for example,
+by *worst_high* or *worst_low*.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class Statistic:
     ``kind`` is a key of :data:`STATISTICS`. ``argument`` is the formula: a condition for
     ``chance``, a statistic for ``error``. ``argument_text`` and ``level_text`` are as the user
     wrote them. ``axes`` is ``("draw",)`` if the user wrote no axis. ``level`` is the level of a
-    quantile or tail. ``outer_axes`` are the axes of enclosing statistics, which ``design`` leaves
-    out.
+    quantile or tail. ``outer_axes`` are the axes of enclosing statistics; the axis name ``design``
+    excludes them.
     """
 
     kind: str
@@ -63,7 +62,7 @@ class Statistic:
 
 
 class StatisticName(str):
-    """The name of a statistic in formulas; the statistic is its attribute."""
+    """The name of a statistic in formulas, with the statistic as an attribute."""
 
     __slots__ = ("statistic",)
 
@@ -81,26 +80,27 @@ class StatisticName(str):
 
     @property
     def quantity(self) -> Quantity:
-        """Return the statistic as a quantity."""
+        """Return a quantity for the values of the statistic."""
         about = self.statistic
         domain = Domain.parse("[-inf, inf]")
         return Quantity(name=self, unit=about.unit, domain=domain, meaning=about.formula_text)
 
 
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
-    """Return the statistics in some formulas, except those inside other statistics."""
+    """Return the statistics in some formulas, without statistics inside other statistics."""
     names = (node.args[0] for node in walk(roots) if node.op == "reference")
     return list(dict.fromkeys(name for name in names if isinstance(name, StatisticName)))
 
 
 def resolve_direction(root: Node, low: bool) -> Node:
-    """Replace ``worst``, ``best`` and ``cvar`` by statistics of a known direction.
+    """Return a formula with ``worst``, ``best`` and ``cvar`` replaced by directed statistics.
 
-    If the formula should be small (``low``), ``worst`` becomes ``worst_high``; else ``worst_low``.
+    ``worst`` becomes ``worst_high`` if the formula should be small (``low``), and otherwise
+    ``worst_low``.
     """
 
     def settle(about: Statistic) -> Statistic:
-        if about.kind == "chance":  # the comparison in its condition has resolved the direction
+        if about.kind == "chance":  # its condition has resolved the direction
             return about
         known = with_argument(about, resolve_direction(about.argument, low))
         directed = STATISTICS[about.kind].direction_names
@@ -110,7 +110,6 @@ def resolve_direction(root: Node, low: bool) -> Node:
 
 
 def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
-    """Return a formula in which each statistic is replaced by the result of ``change``."""
     done: dict[str, Node] = {}
     for name in statistics_of([root]):
         if (known := change(name.statistic)) is not name.statistic:
@@ -119,7 +118,7 @@ def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Nod
 
 
 def undirected_statistics(root: Node) -> list[StatisticName]:
-    """Return all statistics of unresolved direction in a formula, even nested ones."""
+    """Return the statistics of unknown direction in a formula, also inside other statistics."""
     result = []
     for name in statistics_of([root]):
         result += [name] if STATISTICS[name.statistic.kind].direction_names else []
@@ -128,7 +127,7 @@ def undirected_statistics(root: Node) -> list[StatisticName]:
 
 
 def check_direction(name: StatisticName) -> None:
-    """Raise an error if it is unknown whether a statistic's formula should be small or large."""
+    """Raise an error if a statistic must know whether small or large values are better."""
     for other in undirected_statistics(reference(name)):
         kind = other.statistic.kind
         row = STATISTICS[kind]
@@ -140,7 +139,7 @@ def check_direction(name: StatisticName) -> None:
 
 
 def with_argument(statistic: Statistic, argument: Node) -> Statistic:
-    """Return a statistic with a new argument, in which only the inner statistics may differ.
+    """Return a statistic with a new argument; only statistics inside the argument may differ.
 
     The text of the argument is changed accordingly.
     """
@@ -154,7 +153,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """Return a formula in which ``design`` excludes the ``axes`` of an enclosing statistic."""
+    """Return the formula; in its statistics, ``design`` then stands for all other axes."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))
@@ -169,8 +168,8 @@ def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
 class LawValues:
     """The values of a formula under a probability law, with their probabilities.
 
-    ``chances`` are the probabilities of the values, ``cumulative`` their running sums; ``level`` is
-    the level of a quantile or tail.
+    ``chances`` are the probabilities of the values, and ``cumulative`` the running sums of these.
+    ``level`` is the level of a quantile or tail.
     """
 
     values: Any
@@ -195,9 +194,9 @@ class LawValues:
         return min(math.fsum(self.chances[self.values]), 1.0)
 
     def tail(self, sign: float, mean: bool = True) -> float:
-        """Return the mean of the tail beyond the quantile, or the quantile itself if not ``mean``.
+        """Return the mean of a tail of the law, or with ``mean=False`` the quantile that bounds it.
 
-        The tail is above the quantile if ``sign`` is 1, below it if -1.
+        The tail is above the quantile if ``sign`` is 1, and below the quantile if ``sign`` is -1.
         """
         values, chances, below = sign * self.values, self.chances, self.cumulative
         if np.any(np.diff(values) < 0):
@@ -224,20 +223,20 @@ def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> floa
     return cell(LawValues(values=values, cumulative=cumulative, chances=chances, level=level))
 
 
-# --- Statistics of few values as formulas, with the same steps as :mod:`sweeps.nest.statistics`
+# --- Statistics of a few values as formulas, with the steps of :mod:`sweeps.nest.statistics`
 
 #: Sums of at least _LONG terms are computed as _PARTS partial sums.
 _LONG, _PARTS = 32, 8
-#: A sum of weights counts as equal to a level if it is below the level by at most this tolerance.
+#: A sum of weights counts as having reached a level if at most this tolerance is missing.
 _WEIGHT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeValues:
-    """The values of which to compute a statistic, as nodes; methods return it as a formula.
+    """The values of a statistic, as nodes; each method returns one statistic as a formula.
 
-    ``weights`` sum to 1; None means equal weights. ``never_nan`` says that no value can be NaN. A
-    formula is NaN if the statistic has no value.
+    ``weights`` sum to 1; None means equal weights. ``never_nan`` says that no value can be NaN. If
+    a statistic has no value, its formula gives NaN.
     """
 
     values: Sequence[Node]
@@ -260,7 +259,7 @@ class NodeValues:
         return constant(sqrt(_mean([distance * distance for distance in off], self.weights)))
 
     def worst(self, high: bool) -> Node:
-        """Return the largest value if ``high``, else the smallest; NaN if any value is NaN."""
+        """Return the largest (if ``high``) or smallest value; NaN if any value is NaN."""
         return self._nan_if_any(_extreme(self.values, high))
 
     def best(self, high: bool) -> Node:
@@ -312,7 +311,7 @@ class NodeValues:
 def statistic_as_formula(
     statistic: Statistic, values: Sequence[Node], weights: Any, never_nan: bool = False
 ) -> Node:
-    """Return a statistic of some values as a formula; see :class:`NodeValues`."""
+    """Return a statistic of some values as a formula; :class:`NodeValues` defines the arguments."""
     cell = STATISTICS[statistic.kind].formula
     assert cell is not None, f"{statistic.kind} as a formula"
     shares = None if weights is None else [float(share) for share in weights]
@@ -349,12 +348,11 @@ def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
 
 
 def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
-    """Return the smallest value at which the cumulative weight reaches a level."""
+    """Return the smallest value at which the cumulative weight reaches ``level``."""
     reached = []
     for value in values:
         below = [
-            constant(where(other <= value, share, 0.0))
-            for other, share in zip(values, shares, strict=True)
+            constant(where(v <= value, share, 0.0)) for v, share in zip(values, shares, strict=True)
         ]
         enough = reduce(lambda a, b: a + b, below) >= level - _WEIGHT_TOLERANCE
         reached.append(constant(where(enough, value, math.inf)))
@@ -387,10 +385,10 @@ class StatisticRow:
 
     If ``has_level``, the statistic takes a level between 0 and 1 after the formula; with
     ``includes_ends`` also the levels 0 and 1. ``direction_names`` are two statistics that replace
-    the statistic: the first if a formula should be small, the second if it should be large.
-    ``undirected_text`` describes the statistic if the direction is unknown. ``law`` computes the
-    statistic of a law (None: impossible). ``formula`` writes the statistic as a formula of a few
-    values, for bounds over boxes; if None, the statistic is computed before the search.
+    this one: the first if a formula should be small, the second if it should be large.
+    ``undirected_text`` describes the statistic for an error about its direction. ``law`` computes
+    the statistic of a law (None: impossible). ``formula`` returns the statistic as a formula of a
+    few values, for bounds over boxes; if it is None, the statistic is computed before the search.
     """
 
     meaning: str

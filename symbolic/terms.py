@@ -63,7 +63,7 @@ _BAD_TOKENS = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: ``kind`` is number, name, text, operator, bad or end; ``position`` is 0-based.
+    """A token: ``kind`` is number, name, text, operator, bad or end; ``position`` is 0-based.
 
     A token of kind ``text`` includes its quotes.
     """
@@ -84,13 +84,13 @@ def quote(text: str) -> str:
 
 
 def unit_suffix(text: str) -> str:
-    """Return the text after a leading number: 'GB/s' for '-120 GB/s'; "" if there is no number."""
+    """Return the text after a leading number: 'GB/s' for '-120 GB/s', and "" without a number."""
     match = re.match(rf"\s*[-+]?\s*{_NUMBER}", text, re.ASCII)
     return text[match.end() :].strip() if match else ""
 
 
 class FormulaText:
-    """The text of a formula, checked (ASCII except in quotes) and split into tokens."""
+    """The text of a formula, split into tokens; outside quotes it must be ASCII."""
 
     __slots__ = ("text", "tokens")
 
@@ -180,7 +180,6 @@ def formula_text(text: str) -> FormulaText:
 
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
-
 _LARGEST_EXACT = 2**53
 
 
@@ -190,8 +189,9 @@ class Term:
 
     ``value`` is a number if the part is a literal, and otherwise a node. ``dimension`` is None for
     a number without a unit, which fits any dimension. If the part is a label, or a quantity that
-    takes labels, ``label`` holds it, and ``value`` has no meaning. If the part is a case or bound,
-    ``flag_quantity`` is its quantity: it can be compared with numbers and with labels.
+    takes labels, ``label`` is this label or quantity, and ``value`` has no meaning. If the part is
+    a case or bound, ``flag_quantity`` is its quantity; such a part can be compared with numbers and
+    with labels.
     """
 
     value: Node | int | Fraction
@@ -238,7 +238,6 @@ def _label_clause(label: str | Quantity) -> str:
 
 
 def _label_numbers(row: Quantity) -> dict[str, list[int]]:
-    """Return the labels of a quantity, each with the numbers that it stands for."""
     result: dict[str, list[int]] = {}
     for number, label in row.flags or enumerate(row.axis_labels):
         result.setdefault(label, []).append(number)
@@ -257,7 +256,7 @@ def _label_example(label: str | Quantity | None) -> str:
 
 
 def label_condition(formula: FormulaText, operator: str, left: Term, right: Term) -> Node:
-    """Return the condition that a quantity has, or does not have, a label."""
+    """Return the condition that a quantity equals (or does not equal) a label."""
     term, label = (left, right.label) if isinstance(right.label, str) else (right, left.label)
     row = term.flag_quantity or term.label
     if not isinstance(row, Quantity) or not isinstance(label, str):
@@ -279,7 +278,7 @@ def label_condition(formula: FormulaText, operator: str, left: Term, right: Term
             f"the labels of {row.name} have no order: compare them by == or !=", left.start
         )
     numbers = _label_numbers(row)
-    if row.flags and label not in numbers:  # data files replace blanks by underscores
+    if row.flags and label not in numbers:  # data files have underscores for blanks
         spaced = label.replace("_", " ")
         label = next((known for known in numbers if known.replace("_", " ") == spaced), label)
     if label not in numbers:
@@ -319,7 +318,6 @@ def _expect(formula: FormulaText, term: Term, message: str, *, is_condition: boo
 
 
 def _common_dimension(formula: FormulaText, left: Term, right: Term) -> Dimension | None:
-    """Return the common dimension of two terms; raise an error if their dimensions differ."""
     a, b = left.dimension, right.dimension
     if a is not None and b is not None and a != b:
         _fail_dimensions(formula, left, right)
@@ -349,10 +347,10 @@ def _fail_dimensions(formula: FormulaText, left: Term, right: Term) -> NoReturn:
 def _product_dimension(
     left: Dimension | None, right: Dimension | None, sign: int
 ) -> Dimension | None:
-    """Return the dimension of a product (or quotient: ``sign`` -1); None if it may be any.
+    """Return the dimension of a product, or of a quotient if ``sign`` is -1; None if unknown.
 
-    A factor without a unit does not change the dimension of the other factor. But the product of a
-    count and a factor without a unit may have any dimension.
+    A factor without a unit does not change the dimension of the other factor. But if that factor is
+    a count, the dimension of the product is unknown.
     """
     if left is None or right is None:
         known = (left or _PLAIN) * (right or _PLAIN) ** sign
@@ -387,7 +385,7 @@ def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimens
 def fold_literals(
     formula: FormulaText, function: Callable[..., Any], terms: tuple[Term, ...], position: int
 ) -> int | Fraction:
-    """Return the exact value of a function of literals; raise an error if it is infinite or NaN."""
+    """Return the exact value of a function of literals; an infinite or NaN value is an error."""
     try:
         value = function(*(term.value for term in terms))
         rough = float(value)
@@ -405,7 +403,6 @@ def fold_literals(
 
 
 def _exact_power(base: Any, exponent: Any) -> Any:
-    """Return a power, which is exact for literals if the exponent is whole."""
     if isinstance(exponent, Fraction):
         exponent = float(exponent)
         exponent = int(exponent) if exponent.is_integer() else exponent
@@ -414,16 +411,16 @@ def _exact_power(base: Any, exponent: Any) -> Any:
     return ops.power(base, exponent)
 
 
-#: The syntax of each primitive, by each of its names in formulas.
+#: For each name in formulas, the syntax of its primitive.
 _SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
-#: Minimum and maximum number of arguments of each function.
+#: For each function, the minimum and maximum number of its arguments.
 FUNCTIONS: dict[str, tuple[int, float]] = {
     name: (syntax.min_terms, syntax.max_terms)
     for name, syntax in _SYNTAX.items()
     if name.isidentifier()
 }
 _LOGICAL = frozenset({"both", "either", "negate"})
-#: Operations that `ops` lacks, or that are computed exactly for literals.
+#: Operations that `ops` does not have, or that give exact values for literals.
 _EXACT: dict[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -435,7 +432,6 @@ _EXACT: dict[str, Callable[..., Any]] = {
     ),
     "negative": operator.neg,
 }
-
 
 _COMPARISONS: dict[str, Callable[[Node, Node], Node]] = {
     "<": operator.lt,
@@ -469,13 +465,13 @@ def _result_dimension(formula: FormulaText, name: str, terms: tuple[Term, ...]) 
 def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Term:
     """Return the term of a comparison between two numbers.
 
-    ``==`` and ``!=`` also compare a case, or a quantity that takes labels, with a label.
+    With ``==`` and ``!=``, one term may be a label, and the other a case or a quantity with labels.
     """
     if left.label is not None or right.label is not None:
         return Term(label_condition(formula, operator, left, right), _PLAIN, left.start, right.end)
     _common_dimension(formula, require_number(formula, left), require_number(formula, right))
     a, b = left.node, right.node
-    if operator in _ORDER_OPERATORS:  # worst(a) in worst(a) <= b is the largest value of a
+    if operator in _ORDER_OPERATORS:  # in worst(a) <= b, a should be small
         a, b = resolve_direction(a, operator[0] == "<"), resolve_direction(b, operator[0] == ">")
     return Term(_COMPARISONS[operator](a, b), _PLAIN, left.start, right.end)
 
@@ -483,7 +479,7 @@ def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Ter
 def apply(
     formula: FormulaText, name: str, terms: tuple[Term, ...], position: int, end: int
 ) -> Term:
-    """Return the term of an operator or function applied to terms; literals are evaluated.
+    """Return the term of an operator or function applied to terms; literals are computed at once.
 
     ``name`` is one of ``+ - * / negative`` or a function; errors point at ``position``.
     """
@@ -496,9 +492,7 @@ def apply(
     if name == "where":
         test, *terms_ = terms
         require_condition(formula, test)
-        kind = _result_dimension(
-            formula, name, tuple(require_number(formula, term) for term in terms_)
-        )
+        kind = _result_dimension(formula, name, tuple(require_number(formula, t) for t in terms_))
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
         require_number(formula, term)

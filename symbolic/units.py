@@ -1,9 +1,9 @@
-"""Convert numbers with units, as users write them, exactly to SI units or plain counts.
+"""Convert numbers with the units that users write to SI units or plain counts, exactly.
 
 The byte is a base dimension, so 80 GB/s is not a frequency. Cycles, threads, warps, blocks,
-instructions, requests, lanes and flops (operations) are dimensionless counts. Only the units listed
-here are known, only with the prefixes and plurals listed. We do not use pint, because its import
-takes longer than all other imports of a study; a test compares our definitions with pint's.
+instructions, requests, lanes and flops (operations) are dimensionless counts. Only the units,
+prefixes and plurals listed here are known. We do not use pint, because its import takes longer than
+all other imports of a study; a test compares our definitions with those of pint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from symbolic.errors import UnitError, nearest_hint
 
-#: Names of dimensions, by the base unit in which values are stored.
+#: For each base unit in which values are stored, the name of its dimension.
 _DIMENSION_NAMES = {
     "": "a plain number or count",
     "s": "a time",
@@ -44,7 +44,7 @@ _DIMENSION_NAMES = {
 class Dimension:
     """The dimension of a unit, as sorted pairs of a base unit and a nonzero exponent.
 
-    Plain numbers and counts have no pairs. ``str`` returns a description of the dimension.
+    Plain numbers and counts have no pairs. ``str`` gives a description of the dimension.
 
     >>> from symbolic.units import dimension
     >>> str(dimension("GB/s")), str(dimension("warps"))
@@ -97,7 +97,7 @@ _MICRO = {0xB5: "u", 0x3BC: "u"}
 MAX_EXPONENT = 12
 MAX_LENGTH = 200
 
-#: Base units and pint's name of their dimension; the first name of a unit is its symbol.
+#: The names of each base unit, symbol first, and pint's name of its dimension.
 _BASES = {
     "s second seconds": "[time]",
     "B byte bytes": "[information]",
@@ -105,10 +105,10 @@ _BASES = {
     "K kelvin": "[temperature]",
     "V volt volts": "[electric_potential]",
     "A ampere amperes": "[electric_current]",
-    "degC celsius": "[celsius]",  # for temperatures; K is for differences
+    "degC celsius": "[celsius]",  # temperatures; differences are in K
 }
 _COUNTS = "cycle thread warp block instruction request lane flop"
-#: Derived units: names, and the definition in terms of the base units.
+#: The names of each derived unit, and its definition by base units.
 _DERIVED = {
     "min minute minutes": "60 s",
     "h hour hours": "3600 s",
@@ -147,10 +147,10 @@ _DEFINITIONS = {name: text for names, text in _DERIVED.items() for name in names
 _NAMES = frozenset(" ".join([*_BASES, *_DERIVED]).split()) | {
     count + plural for count in _COUNTS.split() for plural in ("", "s")
 }
-#: The names of all units, which the page of ``dse explore`` reads too.
+#: The names of all units; the page of ``dse explore`` also reads them.
 UNITS = _NAMES
 
-#: Units that an error may suggest if a unit has the wrong dimension.
+#: Units that an error message may suggest in place of a unit of the wrong dimension.
 _COMMON = (
     *("ms", "s", "us", "ns", "min", "h", "GHz", "MHz", "kHz", "Hz", "GB/s", "MB/s", "kB/s", "B/s"),
     *("KiB", "MiB", "GiB", "B", "kB", "MB", "GB", "W", "mW", "kW", "J", "mJ", "kJ", "K", "V", "mV"),
@@ -161,10 +161,9 @@ _COMMON = (
 
 @lru_cache(maxsize=256)
 def _parse_name(name: str) -> tuple[Fraction, Dimension]:
-    """Return the exact factor to SI and the dimension of one known unit name."""
     if name in _BASE_OF:
         return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
-    factor, total = Fraction(1), Dimension()  # the result for counts, such as "cycles"
+    factor, total = Fraction(1), Dimension()  # counts, such as "cycles"
     above, _, below = _DEFINITIONS.get(name, "1").partition(" / ")
     for side, sign in ((above, 1), (below, -1)):
         for word in side.split():
@@ -222,12 +221,12 @@ def _parse_unit(unit: str) -> tuple[Fraction, Dimension]:
 
 
 def is_unit(name: str) -> bool:
-    """True if a single name (or ``%``) is a unit; products such as ``GB/s`` are not names."""
+    """True if a single name (or ``%``) is a unit; a product such as ``GB/s`` is no name."""
     return name.translate(_MICRO) in _NAMES or name == "%"
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """Return all names of the unit that has this name, such as ``("s", "second", "seconds")``."""
+    """Return all names of the unit with a name, such as ``("s", "second", "seconds")`` for "s"."""
     groups = [*_BASES, *_DERIVED, *(f"{count} {count}s" for count in _COUNTS.split())]
     return next(tuple(group.split()) for group in groups if name in group.split())
 
@@ -251,9 +250,9 @@ def dimension(unit: str) -> Dimension:
 
 
 def to_si_exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimension]:
-    """Return a finite number in SI units exactly, and its dimension; see :func:`to_si`.
+    """Return the exact SI value and the dimension of a finite number; see :func:`to_si`.
 
-    The value of a float is taken to be its shortest decimal.
+    The value of a float is that of its shortest decimal form.
     """
     factor, kind = _parse_unit(unit)
     if not isinstance(number, (int, Fraction)):
@@ -279,7 +278,7 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
 
 
 def mismatch_message(text: str, actual: Dimension, expected: Dimension, unit: str = "") -> str:
-    """Return the message that a value has the wrong dimension, with a unit that fits.
+    """Return the message that a value has the wrong dimension; it suggests a unit that fits.
 
     >>> mismatch_message("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
     "'120 GB' is an amount of data [B], expected a bandwidth [B/s]; give a unit such as 'GB/s'"

@@ -1,4 +1,4 @@
-"""Advice on one configuration: move each input one way until another bound or case is reached."""
+"""Compute the advice on one configuration: follow each input until another bound or case holds."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dse.advice.report import Advice, Move
 from dse.advice.site import Floats, Site, extreme_names
 from dse.arguments import axis_indices
+from dse.catalog.entries import shipped_values
 from dse.inputs.merge import merge_inputs, with_declared
 from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
@@ -41,7 +42,6 @@ from symbolic.quantities import Domain
 from symbolic.quantity import LEVERS
 from symbolic.statistics import DRAW, statistics_of
 
-#: Names of the machine and the workload.
 Entries: TypeAlias = dict[str, str | None]
 
 
@@ -84,22 +84,22 @@ def build_advice(
 
     guide = possible[0]
     for each in possible if len(possible) > 1 else ():
-        with suppress(GraphError):  # inputs of a goal that the user did not ask for may be missing
+        with suppress(GraphError):  # a goal that the user did not ask for may lack inputs
             build(parts.values, [each.goal, each.state, each.limits])
             guide = each
             break
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
     remedies = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
     for name in (*guide.suggests, *guide.remedies, *remedies):
-        with suppress(DseError):  # inputs of a suggestion may be missing
+        with suppress(DseError):  # a suggestion may lack inputs
             build(parts.values, [name])
             outputs.append(name)
     grid = build(parts.values, outputs)
     check_grid(grid)
-    pins = {}  # inputs that follow others by default
+    pins = {}  # values of the inputs that are computed from other inputs by default
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
     moved = [name for label in labels for names in guide.moves(label) for name in names]
-    if guide.same_work:  # all inputs behind the goal may help
+    if guide.same_work:  # every input that the goal depends on may help
         moved += sorted(grid.graph.ancestors(moved))
     for name in dict.fromkeys([*moved, *guide.suggests.values()]):
         definition = grid.graph.definitions.get(name)
@@ -140,6 +140,7 @@ def build_advice(
         rebuild=lambda pinned: build({**parts.values, **pinned}, outputs),
         largest=largest,
         counted_for=parts.counted_for,
+        is_machine=entries.get("machine") is not None,
     )
     result = [move for names in site.candidates() for move in find_moves(site, names)]
     unique = {(move.quantity, move.together, move.direction): move for move in result}
@@ -158,7 +159,7 @@ def build_advice(
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
-    """Return the guide to the goal; if no goal is given, all guides, the study's outputs first."""
+    """Return the guide to the goal; without a goal, return all, first the guides to the outputs."""
     known = guides(model)
     if not known:
         raise DseError(
@@ -180,14 +181,12 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
     """True if a condition has no statistics along axes of the study: one point decides it."""
     statistics = statistics_of([parse_condition(text, model.quantities)])
-    # without random inputs, a statistic along draws is a statistic of a law
     return not statistics or (
         study.random_inputs is None and all(s.statistic.axes == (DRAW,) for s in statistics)
     )
 
 
 def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, dict[str, Any]]:
-    """Return, for one configuration of a study, its machine and workload, and its values."""
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
     indices |= axis_indices(grid, point, prefix="")
@@ -208,22 +207,22 @@ def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, d
     return entries, values
 
 
-# --- one input moved in one direction
-#: Name of the leaf that stands for the common factor of several inputs.
+#: Name of the leaf that holds the common factor of several inputs that move together.
 PLACE = "place of the move"
 #: A gain whose difference from 1 is at most this tolerance counts as no gain.
 _NO_GAIN = 1e-12
-#: Relative distance beyond a border at which the state after the border is evaluated.
+#: The state after a border is evaluated at this relative distance beyond the border.
 _BEYOND_STEP = 1e-9
-#: A place before the end of a path is reported if it is better by more than this share.
+#: A move ends before the end of its path if the goal is better there by more than this share.
 _MIN_IMPROVEMENT = 1e-9
 #: The best place on a path is refined ROUNDS times; each time, its range is cut into PARTS parts.
 ROUNDS, PARTS = 8, 64
-#: On an open path, a gain that grows by this factor over the last _LAST_STEPS steps is unlimited.
+#: On a path without an end, a gain that still grows by this factor over the last _LAST_STEPS steps
+#: counts as unlimited.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
 #: A border within this relative distance of the start counts as lying at the start.
 _SAME_TOLERANCE = 1e-11
-#: A border with ends closer than this (relative to the start) is a jump. No step is smaller.
+#: A border whose two sides are closer than this, relative to the start, is a jump.
 _JUMP_WIDTH = 2.0**-65
 
 
@@ -232,16 +231,17 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     site = site.with_free_inputs(names)
     lines = _MovePath(site, names, raising=True).stop_lines()
     for raising in (True, False) if len(names) == 1 else (True,):
-        move = _MovePath(site, names, raising=raising).move(lines)
-        if move is not None:
+        path = _MovePath(site, names, raising=raising)
+        move = path.move(lines)
+        if move is not None and (move := path.end_at_shipped(move)) is not None:
             yield move
 
 
 class _MovePath:
-    """Path of a move; its places are values of the input, or a common factor of several inputs.
+    """Path of a move; a place on it is a value of the input, or a factor common to several inputs.
 
-    ``axis`` names the leaf whose value is the place, ``domain`` is the domain of places. If
-    ``state_from_terms``, the smallest term gives the state. A whole number may lie on a border.
+    ``axis`` names the leaf whose value is the place, and ``domain`` contains the places. If
+    ``state_from_terms`` is True, the smallest term gives the state.
     """
 
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
@@ -251,48 +251,44 @@ class _MovePath:
         self.axis = names[0] if single else PLACE
         self.domain = site.row(names[0]).domain if single else Domain(low=0)
         self.start = here[names[0]] if single else 1.0
-        self.factors = {} if single else here  # inputs at the start, if several move; else empty
+        self.factors = {} if single else here  # start values, if several inputs move
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
         return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
 
     def value(self, place: float) -> float:
-        """Return the value of the first moved quantity at a place."""
         if math.isnan(place):
-            return math.nan  # the same object, so that equal moves are equal
+            return math.nan  # always this object, so that two equal moves compare equal
         return self.factors[self.names[0]] * place if self.factors else place
 
     def gain(self, place: float) -> float:
         return float(self.gains(np.array([place]))[0])
 
     def gains(self, places: Floats) -> Floats:
-        """Return, for several places, the factor by which the goal improves."""
         return self.site.gains(self.inputs_at(places))
 
     def is_allowed(self, places: Floats) -> NDArray[np.bool_]:
         return self.site.holds(self._allowed_condition(), {self.axis: places})
 
     def _allowed_condition(self) -> Node:
-        """Return the condition under which a place is allowed."""
         domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
         inside = [negate(self._by_place(outside_domain(reference(n), d))) for n, d in domains]
         return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """Return a tree in which each of several moved inputs is its start × the common factor."""
+        """Replace each of several moved inputs in a tree by its start times the common factor."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Return the lines to search for the first place that is past a border or not allowed."""
         changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None for a useless move."""
+        """Return the move to the first border or the end of the path; None if it does not help."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -312,11 +308,30 @@ class _MovePath:
         beyond = high if jumps else self._place_past_border(low, high)
         return self._make_move(until, next_place=beyond, always=keep)
 
+    def end_at_shipped(self, move: Move) -> Move | None:
+        """Return a designer's move in the time that ends at the extreme value of shipped machines.
+
+        Return None if the machine of the move has this value.
+        """
+        is_far = self.site.is_machine and move.helps and move.lever == "designer"
+        if not is_far or self.factors or self.site.guide.goal != "time":
+            return move
+        known = shipped_values(self.axis)
+        end = (max if self.raising else min)(known, default=math.nan)
+        sign = 1 if self.raising else -1
+        if not known or (move.until - end) * sign <= 0:
+            return move
+        if (end - self.start) * sign <= 0:
+            return None
+        limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
+        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "limit": limit}
+        return replace(move, until=end, gain=self.gain(end), **more)
+
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.
 
-        The path ends where the goal stops changing, or at the end of a closed domain. If there is
-        neither, ``until`` is NaN.
+        The path ends where the goal stops changing, or at the end of a closed domain. Otherwise
+        ``until`` is NaN.
         """
         domain, goal = self.domain, self.site.guide.goal
         ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
@@ -326,13 +341,13 @@ class _MovePath:
             return self._make_move(best, limit=f"where {goal} is best")
         gains = self.gains(xs)
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
-        with np.errstate(invalid="ignore"):  # inf - inf
+        with np.errstate(invalid="ignore"):  # inf - inf is NaN
             moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
         closed = closed and math.isfinite(end)
         ends_before = at < len(xs) - 1 or not closed
         if ends_before and self._is_near(float(xs[at]), at, len(xs)) and (gains[at:] == gain).all():
-            plateau = self._refine_best(xs, at, gain)  # the limit is attained
+            plateau = self._refine_best(xs, at, gain)
             return self._make_move(plateau, limit=f"where {goal} changes no more")
         if closed:
             return self._make_move(end, limit=f"the end of its domain {domain}")
@@ -341,7 +356,7 @@ class _MovePath:
         return self._make_move(math.nan, gain=gain)
 
     def _is_near(self, place: float, index: int, size: int) -> bool:
-        """True if a place lies in the first half, in octaves, of a path without an end."""
+        """True if a place lies in the first half (in octaves) of the searched values."""
         if not (self.start and place):
             return index < size // 2
         return abs(math.log2(place / self.start)) < OCTAVES / 2
@@ -358,7 +373,7 @@ class _MovePath:
         return self._refine_best(np.append(inner, end), at)
 
     def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
-        """Return the best place near ``xs[index]``, or the first one that gains ``enough``."""
+        """Return the best place near ``xs[index]``, or the first place that gains ``enough``."""
         ends = (
             self.start if index == 0 else float(xs[index - 1]),
             float(xs[min(index + 1, len(xs) - 1)]),
@@ -374,14 +389,13 @@ class _MovePath:
         return best
 
     def _place_past_border(self, low: float, high: float) -> float:
-        """Return a place past a border, at which the state differs from that before it."""
+        """Return a place just past a border, where the state after the border holds."""
         step = _BEYOND_STEP * abs(low) * (1 if self.raising else -1)
         place = max(low + step, high) if self.raising else min(low + step, high)
         inside = self.domain.contains(place) and bool(self.is_allowed(np.array([place]))[0])
         return place if inside else high
 
     def _violated_limit(self, place: float) -> str:
-        """Return the rule, constraint, condition or domain that forbids a place, as text."""
         graph, moved = self.site.grid.graph, self.inputs_at(np.array([place]))
         for condition in graph.conditions:
             names = references(condition.node)

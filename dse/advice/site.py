@@ -37,12 +37,12 @@ from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
 Floats = NDArray[np.float64]
-#: The values of each input that moves.
+#: For each moved input, the values at which it is evaluated.
 Inputs: TypeAlias = Mapping[str, Floats]
 
 #: Terms whose relative difference is below this tolerance count as equal.
 TIE_TOLERANCE = 1e-12
-#: Another term binds only if it passes the binding terms by more than this relative difference.
+#: Another term binds if it passes the binding terms by more than this relative difference.
 ROUNDING = 2.0**-50
 
 
@@ -50,11 +50,11 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, with its guide.
 
-    ``pins`` are inputs whose value follows other inputs until ``rebuild`` fixes the value.
-    ``guide.limits`` is the minimum (maximum if ``largest``) of ``terms``, which have labels;
-    ``binding`` are the terms equal to ``guide.limits``. ``flag`` is the state: from an equation if
-    ``has_state``, from the terms alone if ``state_from_terms``. Counts of the workload hold only
-    for the present values of the quantities ``counted_for``.
+    ``pins`` are the values of inputs that other inputs determine until ``rebuild`` fixes them.
+    ``guide.limits`` is the minimum of ``terms`` (the maximum if ``largest``), which have labels;
+    ``binding`` are the terms equal to ``guide.limits``. ``flag`` is the state. An equation gives it
+    if ``has_state``, the terms alone if ``state_from_terms``. Counts of the workload hold only for
+    the present values of the quantities ``counted_for``. ``is_machine``: a machine is named.
     """
 
     grid: Grid
@@ -69,27 +69,27 @@ class Site:
     rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
     counted_for: frozenset[str] = frozenset()
+    is_machine: bool = False
     _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
-        """Return the site with inputs that follow others fixed at their values, to be moved."""
+        """Return a site in which the inputs ``names`` no longer follow other inputs."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
         return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
     def evaluate(self, names: Sequence[str], inputs: Inputs = MappingProxyType({})) -> list[Floats]:
-        """Evaluate quantities (or ``feasible``) with some inputs moved to several values."""
+        """Return quantities (or ``feasible``) at several values of the moved inputs."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
         size = max(map(len, inputs.values()), default=1)
         return [np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs)]
 
     def holds(self, condition: Node, inputs: Inputs) -> NDArray[np.bool_]:
-        """Evaluate a condition over the leaves with some inputs moved to several values."""
+        """Evaluate a condition over the leaves for several values of the moved inputs."""
         result = self._evaluate_nodes([condition], inputs)[0]
         return np.broadcast_to(result, next(iter(inputs.values())).shape)
 
     def _evaluate_nodes(self, roots: Iterable[Node], inputs: Inputs) -> list[Any]:
-        """Evaluate trees over the leaves; parts without moved inputs are computed once."""
         key = (*roots, *inputs)
         if key not in self._cache:
             self._cache[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
@@ -108,14 +108,13 @@ class Site:
         return constant(both(*rules, finite, *inside))
 
     def guide_conditions(self) -> dict[str, Node]:
-        """Return the conditions of the guide, over the leaves, that are known and hold here."""
+        """Return those conditions of the guide, over the leaves, that are known and hold here."""
         graph = self.grid.graph
         result: dict[str, Node] = {}
         if self.guide.same_work and graph.ancestors([self.guide.goal]).issuperset(LAUNCH):
             blocks, threads = (graph.flat(name) for name in LAUNCH)
             most = self.value(LAUNCH[0]) * self.value(LAUNCH[1])
             least = most - self.value(LAUNCH[1])
-            # a last block may be partial: from (blocks - 1) * threads + 1 to blocks * threads
             same = both(blocks * threads > least, (blocks - 1) * threads < most)
             result["the launch has the same number of threads"] = constant(same)
         for text in self.guide.conditions:
@@ -153,7 +152,7 @@ class Site:
         return float(self.evaluate([name])[0][0])
 
     def label(self, flag: float) -> str:
-        """Return the meaning of a value of the state, given as ``flag``."""
+        """Return the label of the state with the number ``flag``."""
         if not self.has_state:
             return tuple(self.terms.values())[int(flag)]
         return self.grid.flag_meanings(self.guide.state)[int(flag)]
@@ -222,11 +221,11 @@ class Site:
         )
 
     def gain(self, inputs: Inputs) -> float:
-        """Return the factor by which the goal improves at a place."""
+        """Return the factor by which the goal improves if inputs take new values."""
         return float(self.gains(inputs)[0])
 
     def gains(self, inputs: Inputs) -> Floats:
-        """Return, for several places, the factor by which the goal improves."""
+        """Return the factor by which the goal improves, for several values of the inputs."""
         here = self.leaves()
         places = {name: np.append(values, here[name]) for name, values in inputs.items()}
         goal = self.evaluate([self.guide.goal], places)[0]
@@ -281,7 +280,6 @@ class Site:
                         yield move
 
     def _is_free(self, name: str) -> bool:
-        """True if a quantity is a number that can be moved."""
         graph = self.grid.graph
         given = graph.definitions[name].kind in ("given", "default") or name in self.pins
         row = self.row(name)
@@ -297,7 +295,7 @@ class Site:
         return any(known.get(name) == ("down" if raising else "up") for name in names)
 
     def lever(self, names: Iterable[str]) -> str:
-        """Return who can make a move: the designer if a moved quantity is one of the designer's."""
+        """Return "designer" if the designer sets any of the quantities, otherwise "programmer"."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:
@@ -306,7 +304,7 @@ class Site:
 
 
 def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
-    """Return the names of the smallest (or largest) values; on a tie, several."""
+    """Return the names that have the smallest (or largest) value; several names at a tie."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
     limit = least + TIE_TOLERANCE * abs(least)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,22 +16,22 @@ from dse.catalog.entries import Entry
 from dse.evaluation import evaluate
 from dse.inputs.assumed import AssumedInput, read_assumed
 from dse.uncertain.assumed_draws import draw_inputs
+from dse.uncertain.model_errors import limit_quantities
 from sweeps.grid.dataset import read_flag_meanings
+from symbolic.answer import value_text
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-#: Models that give a time, from the most to the least detailed, and the case for which each is
-#: used.
+#: Models that predict a time, the most detailed first, with the case in which each is used.
 MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline + footprint": "a GPU with caches, and bytes counted from source",
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits that are no units of the model, each with the quantity that is the time of the limit.
-_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
-#: Number of draws of assumed inputs: maximum and minimum per variant, and target for all variants.
+#: _MAX_DRAWS and _MIN_DRAWS: limits on the draws of assumed inputs per variant. _DRAWN_POINTS:
+#: target for the draws of all variants together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -50,9 +51,8 @@ class Prediction:
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
     quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier model
-    was used. ``assumed`` are inputs of the machine that nobody published. For
-    each variant, ``draws`` has ratios of time to predicted time while the assumed inputs vary
-    (empty if nothing is assumed).
+    was used. ``assumed`` are unpublished inputs of the machine. For each variant, ``draws`` has
+    ratios of time to predicted time while the assumed inputs vary (empty if nothing is assumed).
     """
 
     model: str
@@ -105,10 +105,28 @@ def predict(
     if len(errors) == 1:
         raise errors[0]
     text = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    least = _least_time(entry, variants[0], workload, dict(given or {}))
     raise DseError(
-        f"no model gives a time on {entry.name}: {text}; give values of what is missing by set "
-        "(--set NAME=VALUE)"
+        f"no model gives a time on {entry.name}{least}: {text}; give values of what is missing by "
+        "set (--set NAME=VALUE)"
     )
+
+
+def _least_time(entry: Entry, variant: Inputs, workload: str | None, given: dict[str, Any]) -> str:
+    """Return, as text, the time of the slowest unit whose work is known; else an empty text."""
+    model = load_model(next(name for name in MODELS if "footprint" not in name))
+    columns = {**_columns(model, [variant]), **given, "bandwidth_share": 1.0}
+    times = {}
+    for limit, name in limit_quantities(model).items():
+        with suppress(DseError):
+            ds = evaluate(
+                model, outputs=[name], machine=entry_text(entry), workload=workload, **columns
+            )
+            times[limit] = float(ds[name])
+    slowest = max(times, key=lambda limit: times[limit], default="")
+    if not times.get(slowest):
+        return ""
+    return f", and it takes at least {value_text(times[slowest], 's')} (by {slowest})"
 
 
 def _missing_inputs(error: GraphError) -> str:
@@ -125,9 +143,7 @@ def _predict(
     given: dict[str, Any],
     reasons: Mapping[str, str],
 ) -> Prediction:
-    """Return the prediction of one model; raise GraphError where an input is missing."""
-    families = {family.of: family.terms for family in model.regime_families}
-    units = {**families.get("throughput_time", {}), **_OTHER_LIMITS}
+    units = limit_quantities(model)
     size = len(variants)
     draws: dict[int, Floats] = {}
     assumed: dict[str, str] = {}
@@ -194,7 +210,7 @@ def _drawn_ratios(
     inputs: Sequence[AssumedInput],
     size: int,
 ) -> list[Floats]:
-    """Draw assumed inputs; return time / median time of the draws, for each variant."""
+    """Draw assumed inputs; return, for each variant, the times of the draws / their median."""
     if not inputs:
         return []
     import xarray as xr
@@ -215,7 +231,6 @@ def _drawn_ratios(
 
 
 def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
-    """Return the indices of variants that are computed together: same quantities and labels."""
     groups: dict[Any, list[int]] = {}
     for at, variant in enumerate(variants):
         key = [(n, v if isinstance(v, str) else "") for n, v in variant.items()]
@@ -224,7 +239,6 @@ def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
 
 
 def _columns(model: Model, variants: Sequence[Inputs]) -> dict[str, Any]:
-    """Return the inputs of variants: one value if all variants share it, else an array."""
     result: dict[str, Any] = {}
     for name in variants[0]:
         values = [variant[name] for variant in variants]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dse.analysis.errors import best_chances, learnt_interval, widen_interval
 from dse.analysis.launch import (
     LaunchOptions,
     block_shapes,
@@ -23,6 +22,7 @@ from dse.analysis.prediction import ROOFLINE_QUANTITIES, Prediction, entry_text,
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
+from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
@@ -32,26 +32,19 @@ from symbolic.quantity import Quantity
 MAX_ADVISED = 3
 #: Oldest architecture that the compiler of the extra ``kernels`` knows.
 _OLDEST_ARCH = 75
-#: Architecture for which kernels are compiled for a machine without a compute capability.
+#: Architecture for which kernels are compiled if the machine has no compute capability.
 _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
-#: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
-#: Below this time [s], over a tenth of a launch is its start. The note if the start is not known.
-_SHORT_TIME = 35e-6
-_NO_START_UP = (
-    "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
-    "h100_sxm; --set start_up_time=3.5us)"
-)
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One launch: macros, sizes, values of axes; and its counts, or the reason why it has none.
+    """Macros, sizes and axis values of one launch, with its counts or the reason why it has none.
 
-    ``is_searched`` is True if nobody gave the block and its shape is one of those tried.
+    ``is_searched`` is True if the user gave no block and this shape is one of the shapes to try.
     """
 
     defines: Mapping[str, Any] = field(default_factory=dict)
@@ -70,7 +63,7 @@ class Variant:
 
 
 class Subject:
-    """A kernel or workload with the values of its variants; subclasses give the variants."""
+    """A kernel or workload to analyze; subclasses define its variants."""
 
     title: str
     quantities: Mapping[str, Any]
@@ -82,7 +75,7 @@ class Subject:
         raise NotImplementedError
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return the counted values and the values of a profile."""
+        """Return the counted values and the measured values of a profile."""
         raise DseError(
             f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
             "is a workload, whose counts are given"
@@ -141,15 +134,12 @@ class Subject:
         level: float,
         ranked: tuple[int, float],
     ) -> AnswerOfVariant:
-        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance to win."""
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
         interval = learnt_interval(prediction.model, entry.name, limits, level)
         ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
-        if time < _SHORT_TIME and prediction.value("start_up_time", at) == 0:
-            of_counts.append(_NO_START_UP.format(entry.name))
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,
@@ -252,7 +242,7 @@ class WorkloadSubject(Subject):
             self.axes |= self._block_sizes()
 
     def _block_sizes(self) -> dict[str, list[int]]:
-        """Return an axis of block sizes, the usual size first, if the counts allow other sizes."""
+        """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
         counted_for = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
@@ -283,7 +273,7 @@ _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 
 
 class KernelSubject(Subject):
-    """CUDA source, a cubin or PTX with its launches; counted for the machine's architecture."""
+    """CUDA source, a cubin or PTX, with launches that are counted for a machine's architecture."""
 
     def __init__(self, path: Path, **given: Any) -> None:
         if not path.is_file():
@@ -349,7 +339,6 @@ class KernelSubject(Subject):
         return list(dict.fromkeys([*blocks, *(block_shapes(varied, blocks[0]) if varied else ())]))
 
     def _count(self, arch: str) -> list[Variant]:
-        """Return the variants with their counts for an architecture."""
         result = self._launches()
         groups: dict[Any, list[int]] = {}
         for at, each in enumerate(result):
@@ -380,7 +369,7 @@ class KernelSubject(Subject):
             "block": (256,),
             "dynamic_shared": self.launch.dynamic_shared,
             "array_bytes": dict(self.launch.array_bytes),
-            # as text, so that a constant grid is allowed, as for grid loops; see _check_work
+            # as text, because a number would be refused if blocks vary; see _check_work
             "grid": tuple(map(str, self.launch.grid)),
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
@@ -418,7 +407,7 @@ class KernelSubject(Subject):
         )
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
-        """Return the counted values and those of a profile, at each of its launches."""
+        """Return the counted and the measured values at each launch of a profile."""
         from dse.cuda import kernel
         from dse.cuda.tuning_space import agreement_rows
 
@@ -438,9 +427,9 @@ class KernelSubject(Subject):
 
 
 def _check_work(variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants, with an error as ``status`` of each whose work differs in its group.
+    """Return the variants; if the work of one differs from its group's, its ``status`` is an error.
 
-    A group has equal macros and arguments; its first variant is the reference for the others.
+    Variants with equal macros and arguments are a group. The first variant has the expected work.
     """
     result: list[Variant] = []
     first: dict[Any, Variant] = {}
@@ -460,7 +449,7 @@ def _check_work(variants: Sequence[Variant]) -> list[Variant]:
 
 
 def _architecture(entry: Entry) -> tuple[str, list[str]]:
-    """Return the architecture for which a machine's code is compiled, and what that assumes."""
+    """Return the architecture for which code is compiled, and the assumptions in this choice."""
     text = entry.compute_capability
     if not text:
         why = f"as {entry.name} has no compute capability"

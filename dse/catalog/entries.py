@@ -17,9 +17,10 @@ An assumed number may have a ``spread``, the share by which it may be wrong to b
 number is then a random input, which answers mention. Values that a shipped machine lacks are
 assumed to be those of its nearest relatives (``dse/data/relatives.toml``).
 
-A file's own values take precedence over values of its base, and these over the limits of the
-compute capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may
-declare further quantities, such as the arguments of a kernel, for its own values and for studies::
+A file's own values take precedence over values of its base. Values of the base take precedence over
+the limits of the compute capability. A workload file has neither ``compute_capability`` nor
+``[unknown]``. It may declare further quantities, such as the arguments of a kernel, for its own
+values and for studies::
 
     [quantities]
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
@@ -35,6 +36,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -52,15 +54,12 @@ from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
 
-# --- Files of machines and workloads, and hints for unknown names
-
-
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 
 
 def absolute_path(path: Path) -> Path:
-    """Return a path without ``..``, so that cycles of bases are detected; links stay."""
+    """Return a path without ``..``, so that cycles of bases are detected; links are kept."""
     return Path(os.path.abspath(path))
 
 
@@ -81,7 +80,7 @@ def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[
 
 
 def entry_paths(kind: str) -> Mapping[str, list[Path]]:
-    """Return the paths of the files of each name, sorted by name, without parsing the files."""
+    """Return the paths of the files for each name, sorted by name; the files are not parsed."""
     return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
 
 
@@ -122,7 +121,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
 
 
 def _product_hint(name: str) -> str:
-    """Return an explanation if a name is that of a product, else ``""``."""
+    """Return a hint if a name is the name of a product, else ``""``."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)
@@ -171,9 +170,7 @@ class Entry(DisplayMixin):
             [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
             for name, row in data["values"].items()
         ]
-        closed = [
-            [name, shorten(lacking)] for name, lacking in data.get("closed_models", {}).items()
-        ]
+        closed = [[n, shorten(lacking)] for n, lacking in data.get("closed_models", {}).items()]
         capability = self.compute_capability
         return Answer(
             kind=self._kind,
@@ -214,7 +211,6 @@ class Entry(DisplayMixin):
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
-    """Return title and limits of every compute capability."""
     tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
     limits: dict[str, tuple[str, dict[str, Value]]] = {
         name: (title, {}) for name, title in tree["titles"].items()
@@ -295,7 +291,7 @@ def _load(
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
     if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
-        # a designer may change n_sms, but the printed rates are for the present number
+        # a designer may change n_sms, but the published rates hold for the number in the file
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     if kind == "machine" and path.parent == _DATA / "machines":
@@ -312,15 +308,13 @@ def machine(
 ) -> Entry:
     """Load a machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
-    Parameters
-    ----------
-    name : str
-        A name of :func:`machines`, the name of the product in any spelling (``"RTX 3080"``), or a
-        path that ends in ``.toml``.
-    folder : Path or FileScope, optional
-        Folder of a relative path; default: the working directory.
-    quantities : mapping of str to Quantity, optional
-        Quantities that the file may set; default: those that the shipped models share.
+    Parameters:
+        name (str): A name of :func:`machines`, the name of the product in any spelling (``"RTX
+            3080"``), or a path that ends in ``.toml``.
+        folder (Path or FileScope, optional): Folder of a relative path; default: the working
+            directory.
+        quantities (mapping of str to Quantity, optional): Quantities that the file may set;
+            default: those that the shipped models share.
 
     >>> machine("gtx280").values["n_sms"].source
     'Hong 2012, Table 2'
@@ -396,13 +390,9 @@ def entry_titles(kind: str) -> dict[str, str]:
     return titles
 
 
-# --- Values that nobody publishes, from the nearest relatives of a machine
-
-
 @lru_cache(maxsize=1)
 def _relatives() -> dict[str, Any]:
-    tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
-    return tree
+    return tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
 
 
 def with_assumed_values(entry: Entry) -> Entry:
@@ -436,8 +426,8 @@ def with_assumed_values(entry: Entry) -> Entry:
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     """Return the fitted values that a machine without measurements takes from a relative.
 
-    Ends of intervals are not taken, because their defaults are wider. If power limits the speed of
-    the relative, attained shares are scaled by this machine's power / rate over the relative's.
+    If power limits the relative's speed, attained shares are scaled by the ratio of
+    power / rate between this machine and the relative.
     """
     row = _relatives()["fits"].get(entry.name)
     if row is None:
@@ -461,7 +451,7 @@ _TRIAD_SPREAD = 0.05
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:
-    """Return the share of the printed bandwidth that kernels attain with this type of memory."""
+    """Return the share of printed bandwidth that kernels attain with a machine's memory type."""
     for kind, row in _relatives()["memory"].items():
         if not {entry.name, entry.base} & {*row["machines"]}:
             continue
@@ -478,11 +468,15 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
     """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
     If no relative has the quantity, the relatives of the relatives are searched next. The nearest
-    relative of a user's machine is its base.
+    relative of a user's machine is its base. If the file names the machine from which all GPUs with
+    caches have the quantity, that is the relative.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
     nearest = [one for one in relatives.get(entry.name, base) if one]
+    if of := _relatives()["inputs"][quantity].get("of"):
+        levels = entry.values.get("cache_levels")
+        nearest = [of] if "n_sms" in entry.values and levels and levels.value else []
     while nearest:
         seen |= {*nearest}
         entries = [_load("machine", each, None, (), ()) for each in dict.fromkeys(nearest)]
@@ -491,6 +485,24 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
             return {each: entry_number(each, quantity) for each in known}
         nearest = [each for one in nearest for each in relatives.get(one, ()) if each not in seen]
     return {}
+
+
+@lru_cache
+def shipped_values(quantity: str) -> tuple[float, ...]:
+    """Return the values of a quantity on the shipped machines, without those that are assumed.
+
+    >>> min(shipped_values("n_sms")), max(shipped_values("core_clock")) / 1e9
+    (1.0, 2.617)
+    """
+    while isinstance(default := TABLE[quantity].default, str) and default in TABLE:
+        quantity = default  # such as nominal_clock of core_clock
+    result = []
+    for name in _files_by_name("machine", frozenset()):
+        entry = _load("machine", name, None, (), ())
+        if quantity in entry.values:
+            with suppress(KeyError):  # a formula in quantities that the file lacks
+                result.append(entry_number(entry, quantity))
+    return tuple(result)
 
 
 def entry_number(entry: Entry, formula: str) -> float:
@@ -513,9 +525,6 @@ def entry_number(entry: Entry, formula: str) -> float:
         return interpret_arrays([node], {each: number(each) for each in references(node)})[0]
 
     return float(compute(parse(formula, TABLE)))
-
-
-# --- Names of products as users write them
 
 
 def normalized_name(name: str) -> str:
@@ -568,14 +577,11 @@ def parse_capability(name: str) -> str:
     return ".".join(part for part in match.groups() if part) if match else ""
 
 
-# --- Models that lack a value of a machine
-
-
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
     Inputs with a default, and those that the workload or the programmer supplies, do not count as
-    missing. Inputs of a formula in the machine's values do.
+    missing. Unknown inputs of the machine's formulas are missing.
     """
     missing = {}
     known = models()
@@ -585,16 +591,14 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
         except DseError:  # a user's model that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
-        lacking = dict.fromkeys(
-            each for need in needed for each in _missing_inputs(need, entry, model)
-        )
+        lacking = dict.fromkeys(x for need in needed for x in _missing_inputs(need, entry, model))
         if lacking:
             missing[name] = tuple(lacking)
     return missing
 
 
 def formula_inputs(name: str, value: object) -> tuple[str, ...]:
-    """Return the quantities in a value that is a formula; none for a number."""
+    """Return the quantities in a formula; an empty tuple for a number."""
     from symbolic.expression import parse_value
     from symbolic.ops import Node, references
 

@@ -19,7 +19,7 @@ from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 
-#: The search for the line of an error stops after this time, as in files of thousands of lines. [s]
+#: The search for the line of an error stops after this time [s], which matters in long files.
 _SEARCH_SECONDS = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
@@ -55,7 +55,7 @@ class Value:
 
 
 class SourceText:
-    """Text of a file, and errors with a line number."""
+    """Text of a file, which makes errors with line numbers."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text = path, text
@@ -79,7 +79,7 @@ class SourceText:
         return 0
 
     def error(self, keys: tuple[str, ...], problem: str | DseError) -> DseError:
-        """Return an error of the same class with the path and line of a key."""
+        """Return an error with the path and line of a key; it has the class of ``problem``."""
         kinds = (DomainError, UnitError, UnknownNameError, DseError)
         kind = next((kind for kind in kinds if isinstance(problem, kind)), DseError)
         number = self.line(*keys) if keys else 0
@@ -173,9 +173,9 @@ def _check_keys(
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
 ) -> tuple[tuple[str, float | None], ...]:
-    """Return the quantities of this file on which a value depends, with the needed numbers.
+    """Return the quantities on which a value depends, with the numbers for which the value holds.
 
-    The number is None for a quantity with a formula, which a study may not replace.
+    The number is None for a quantity with a formula.
     """
     keys = ("values", name, "holds_for")
     if not isinstance(names, list):

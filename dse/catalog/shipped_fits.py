@@ -1,10 +1,8 @@
 """Numbers of machines that were fitted to measured times, and ship with the project.
 
 A fit is a file ``dse/data/fits/MODEL-MACHINE.fit.json`` in the format of ``dse fit --save``. Its
-values belong to the machine, as those of the machine's own file.
+values become values of the machine, like the values in the machine's file.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping

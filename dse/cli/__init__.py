@@ -26,7 +26,7 @@ from dse.cli.options import (
 
 __all__ = ["main", "verb_command", "verb_names"]
 
-#: Names of the commands by task, in the order of the help. A command is in the file of its name.
+#: Names of the commands by task, in the order of the help.
 _TASKS = {
     "Start": "new plan run doctor",
     "Explore": "evaluate explain explore plot",
@@ -36,7 +36,7 @@ _TASKS = {
     "Data": "import fit calibrate validate add verify export",
     "About": "models machines workloads quantities",
 }
-#: Functions of `dse.verbs` without a command, because a shell cannot pass or print their objects.
+#: Verbs without a command, because a shell cannot pass or print their objects.
 _PYTHON_ONLY = {"best_config", "fold"}
 
 
@@ -66,17 +66,14 @@ class _AllCommands(Commands):
     """Group of the commands in `dse.cli`, and of generated commands for verbs without a file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
         return sorted({*self.commands} | verb_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name."""
         if cmd_name not in self.commands and cmd_name in verb_names():
             return verb_command(cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the names of the commands, grouped by task, with their full summaries."""
         tasks = {task: names.split() for task, names in _TASKS.items()}
         if others := sorted({*self.list_commands(ctx)} - {*self.commands}):
             tasks["Other"] = others
@@ -87,7 +84,6 @@ class _AllCommands(Commands):
                 formatter.write_dl(rows)
 
 
-# --- commands that are generated from the signature and docstring of a verb
 def verb_names() -> set[str]:
     """Return the names of the verbs that can be commands, without importing the verbs."""
     homes = dse._MODULE_OF.items()
@@ -112,7 +108,7 @@ def verb_command(name: str) -> click.Command:
         result = best_on_interrupt(lambda: verb(read, **query))
         return result_answer(result, column_order(read))
 
-    run_verb.__doc__ = text.partition("\nParameters\n")[0]
+    run_verb.__doc__ = re.split(r"\nParameters:?\n", text)[0]
     for parameter in reversed(parameters):
         if parameter.name != "progress":
             run_verb = _option(parameter, _help(parameter.name, text))(run_verb)
@@ -120,9 +116,10 @@ def verb_command(name: str) -> click.Command:
 
 
 def _help(name: str, text: str) -> str:
-    """Return the description of a parameter from the docstring ``text``, as one line."""
-    match = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
-    return " ".join(match[1].split()) if match else ""
+    """Return the description of a parameter from a Google or NumPy docstring, as one line."""
+    form = rf"^( *){name}(?: :.*\n\1    | \(.*?\): |: )(.*\n?(?:\1    .*\n?)*)"
+    match = re.search(form, text, re.MULTILINE)
+    return " ".join(match[2].split()) if match else ""
 
 
 def _numbers(texts: list[str]) -> list[Any]:
@@ -147,7 +144,6 @@ def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
     return option(flag, text, name, type=kind, required=is_required)
 
 
-# --- all commands
 @click.group(
     cls=_AllCommands,
     commands=_CommandFiles(),

@@ -80,7 +80,6 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
 
 
 def _borders_table(case: str, along: str, rows: Sequence[Any], units: Mapping[str, str]) -> Table:
-    """Return the table of all borders that were found by varying one quantity."""
     axes = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
     cells = [
         [*((r[n], units.get(n, "")) for n in axes), (r["border"], r["unit"]), r["from"], r["to"]]

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key of the exit status in the metadata of click's context, for commands that print an answer.
+#: Key of the exit status in click's context, for commands that still print an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (
@@ -62,7 +62,7 @@ _FAILURES = (
 )
 #: Values of ``errno`` that a wrong path causes; any other value is a failure of the system.
 _INPUT_ERRNOS = {
-    None,  # a library raised an OSError without a number
+    None,  # a library raised an OSError without errno
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
@@ -85,14 +85,11 @@ def _error_message(error: Exception) -> str:
 
 
 class _CommandError(click.ClickException):
-    """Error with one message and an exit status."""
-
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         object.__setattr__(self, "exit_code", status)
 
     def format_message(self) -> str:
-        """Return the message, with control characters replaced by their codes."""
         return error_text(self.message)
 
 
@@ -113,7 +110,7 @@ def _as_command_error(error: Exception) -> _CommandError | None:
         return _CommandError(_error_message(error)) if failed else InputError(_error_message(error))
     if isinstance(error, InternalError):
         return _CommandError(text, 70)  # EX_SOFTWARE of sysexits.h: a bug of this program
-    if isinstance(error, ValueError) and "checksum do not match" in text:  # zarr read a bad chunk
+    if isinstance(error, ValueError) and "checksum do not match" in text:
         return _CommandError(
             "a chunk of the store is damaged: dse verify names it, --repair computes it again"
         )
@@ -184,8 +181,8 @@ def input_errors() -> Iterator[None]:
 def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
     """Run a search and return its answer; after an interrupt, return the best result so far.
 
-    An interrupt also sets the exit status to 130. The answer may hold bare arrays, from which
-    xarray builds a Dataset when needed; :func:`sweeps.grid.dataset.arrays_of` reads the arrays.
+    An interrupt also sets the exit status to 130. The answer may hold bare arrays, which
+    :func:`sweeps.grid.dataset.arrays_of` reads.
     """
     from sweeps.grid.dataset import answers_as_arrays
 
@@ -205,8 +202,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return the decorator that makes a command with --json, --wide and examples in its help.
 
-    The decorated function returns a :class:`symbolic.answer.Answer`, or an object that has the same
-    text and ``to_dict``, or None to print nothing.
+    The decorated function returns an object that has the methods ``__str__`` and ``to_dict``, as a
+    :class:`symbolic.answer.Answer` has; or None, which prints nothing.
     """
     epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
@@ -240,7 +237,6 @@ def new_file(out: str, *suffixes: str) -> Path:
 
 
 def _is_interactive() -> bool:
-    """True if standard input and error are a terminal, so that a person can answer a prompt."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -280,7 +276,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Warn of numbers that seem to lack a unit, unless ``original`` has them; return the study."""
+    """Warn of unusual unitless numbers that ``original`` does not have; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()
@@ -291,7 +287,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a study file, or of a store unless ``values``; otherwise a Dataset."""
+    """Return a study or a Dataset; ``values`` asks for the Dataset of a store."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run
@@ -301,7 +297,7 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
         return study if isinstance(study, StudyData) else run(study)
     with input_errors():
         result = resolve_source(path, values=values)
-    if not isinstance(result, StudyData) and "statuses" in result.attrs:  # measurements
+    if not isinstance(result, StudyData) and "statuses" in result.attrs:
         _print_assumptions(json.loads(result.attrs.get("assumptions", "[]")))
     return result
 
@@ -402,17 +398,13 @@ def plain_warnings() -> Iterator[None]:
         warnings.formatwarning = before
 
 
-# --- a line on the terminal that shows that a command works, until the command prints something
-#: Seconds until the line appears.
+#: Seconds until a terminal shows a line that says that the command works.
 _SOON = 0.1
-#: Seconds between two updates of the line.
 _OFTEN = 0.2
 _CLEAR = "\r\x1b[K"
 
 
 class _FirstWriteStream:
-    """Text stream that calls the function ``before`` before each write."""
-
     def __init__(self, stream: Any, before: Any) -> None:
         self._stream, self._before = stream, before
 
@@ -442,13 +434,12 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.compile_cache.build" in sys.modules:  # imported only to compile
+                if "stochastic.compile_cache.build" in sys.modules:
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
 
     def end(self) -> None:
-        """Remove the line and stop its updates."""
         with self._lock:
             if self._over:
                 return
@@ -477,7 +468,6 @@ def show_wait_line() -> Iterator[None]:
         line.end()
 
 
-# --- a second process that compiles some functions while the command compiles others
 @contextmanager
 def compile_in_background(
     program: str, waited_functions: Collection[str] = (), first_function: str | None = None
@@ -487,7 +477,7 @@ def compile_in_background(
     The program starts when this process must compile ``first_function`` (default: any function
     except ``waited_functions``). Before this process compiles one of ``waited_functions``, it waits
     for the program. Yields a function that waits for the program. Without a cache or a second core
-    the program does not run. Functions that the program lacks are compiled here when needed.
+    the program does not run.
     """
     from stochastic.compile_cache import cache_folder, compile_listener
 

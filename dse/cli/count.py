@@ -14,7 +14,7 @@ from symbolic.answer import Answer, Table
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Names of the counts of values that are in no bin of a histogram.
+#: Keys of the numbers of values that lie in no bin of a histogram.
 _OUTSIDE = ("below", "above", "undefined")
 
 per_option = names_option("--per AXIS,...", "Answer separately for each value of these axes")
@@ -24,7 +24,7 @@ output_option = option("--output Q", "Quantity or formula to analyze", required=
 def count_answer(
     ds: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
 ) -> Answer:
-    """Return an answer: the variables ``names`` for each value of ``per``, and then ``tables``."""
+    """Return an answer with the variables ``names`` for each value of ``per``, and ``tables``."""
     data = {k: v for k, v in ds.attrs.items() if k not in ("model", "study", "simt_dse_version")}
     joined = str(data.pop("conditions"))
     conditions = joined.split("; ") if joined else []

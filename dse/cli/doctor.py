@@ -12,7 +12,6 @@ from typing import Any
 from dse.cli.command import command, set_exit_status
 from symbolic.answer import Answer, Table
 
-#: Extras of the package, with the feature that each one enables.
 _EXTRAS = {
     "plot": "figures",
     "netcdf": "NetCDF files",
@@ -64,7 +63,6 @@ def _findings() -> Iterator[_Finding]:
 
 
 def _packages() -> Iterator[_Finding]:
-    """Yield a finding for this package, for each requirement, and for each extra."""
     from importlib.metadata import PackageNotFoundError, requires
     from importlib.metadata import version as installed
 
@@ -129,7 +127,6 @@ def _folder_state(folder: Path) -> tuple[str, str]:
 
 
 def _gpu() -> tuple[str, str]:
-    """Return whether numba-cuda can use a GPU, and details; only ``dse measure`` needs a GPU."""
     from stochastic.validation import describe
 
     try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
 
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
-#: In an answer with more rows than this, only the first rows get intervals.
+#: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
@@ -81,12 +81,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
-    from dse.study.possible import (
-        all_indices,
-        impossible_data,
-        impossible_rows,
-        without_impossible,
-    )
+    from dse.study.possible import all_indices, impossible_data, impossible_rows, without_impossible
     from dse.verbs.study import run
 
     at = parse_point(options)
@@ -117,7 +112,6 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
-    """Return a sentence that says which values an output lacks, and which machine has them."""
     names = [line.partition(",")[0] for line in lines]
     known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
     text = f"{output} needs {shorten(names)}"
@@ -170,9 +164,8 @@ def assumed_answer(
         return [{} for _ in rows], used
     intervals: list[dict[str, tuple[float, float]]] = []
     for row in rows[:_MAX_INTERVALS]:
-        if any(
-            row.get(name) != row.get(name) for name in grid.axes
-        ):  # NaN: the row has no configuration
+        # NaN: the row has no configuration
+        if any(row.get(name) != row.get(name) for name in grid.axes):
             intervals.append({})
             continue
         indices = axis_indices(grid, {name: row[name] for name in grid.axes})
@@ -183,7 +176,6 @@ def assumed_answer(
 def _single_point_table(
     answer: Answer, intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
 ) -> Table:
-    """Return the table of one configuration; each row has a quantity, its value and its meaning."""
     (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}

@@ -16,7 +16,7 @@ from symbolic.answer import Answer
 if TYPE_CHECKING:
     from dse.study.study import StudyData
 
-#: Text in each page that this command wrote; only such a page is overwritten.
+#: Text that marks a page of this command; a file without it is never overwritten.
 _OURS = '<meta name="generator" content="simt-dse explore">'
 
 
@@ -78,7 +78,6 @@ def explore(
 
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
-    """Serve the page of a store over HTTP until the process gets a signal."""
     from dse.page.page import HOST, make_server
     from dse.runs.files import open as open_store
     from sweeps.store.records import check_finished

@@ -1,7 +1,5 @@
 """The command `dse histogram`: compute the distribution of a quantity over the design space."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dse
@@ -10,7 +8,6 @@ from dse.cli.count import count_answer, output_option, per_option
 from dse.cli.options import option, parse_number, source_argument, split_list, where_option
 from symbolic.answer import Table
 
-#: Number of characters of the longest bar in the text of a histogram.
 _BAR = 40
 
 

@@ -18,14 +18,9 @@ if TYPE_CHECKING:
     from stochastic import Law
     from stochastic.labels import DatasetParts
 
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-#: Quantiles come from a simulation if there are fewer lanes than _FEW_LANES and the law has more
-#: values than _VALUES.
 _FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
-#: Number of groups that this simulation of quantiles draws.
 _GROUPS = sizes.LAW_GROUPS
-#: Number of candidate edges of bins, if the law has too many values to try all.
 _PLACES = sizes.LAW_PLACES
 #: Program that compiles the functions that compute quantiles and bins.
 _BACKGROUND_PROGRAM = """
@@ -43,10 +38,7 @@ def trace_and_plot_options(function: Any) -> Any:
 
 
 class _LawCommand(click.Command):
-    """Command that lists the families of laws in its help."""
-
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, in which FAMILIES is replaced by the syntax of each family."""
         from stochastic.work.parse import LAW_SYNTAX
 
         self.help = str(self.help).replace("FAMILIES", ", ".join(map(str, LAW_SYNTAX.values())))
@@ -101,7 +93,7 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
-    """Read item lengths from a file, and return the loss for each of several item orders."""
+    """Read item lengths from a file, and return the loss for several orders of the items."""
     from stochastic import measured
 
     check_trace_file(path)

@@ -88,7 +88,7 @@ def import_(
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
-    """Return what --map gives: the path of a map file, or a mapping from columns to quantities."""
+    """Return the value of --map: the path of a map file, or a mapping of columns to quantities."""
     files = [text for text in maps if "=" not in text]
     if not files:
         return parse_pairs(maps, "--map") or None

@@ -17,8 +17,7 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
-
-#: If durations are rounded to units, remedies are computed with units longer by this factor.
+#: Factor by which the unit of durations is longer for remedies, if durations are rounded.
 _COARSER = 5
 
 
@@ -110,14 +109,11 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if (
-            unit > 1
-        ):  # remedies are compared with a launch whose durations are rounded in the same way
+        # compare remedies with a launch whose durations are rounded in the same way
+        if unit > 1:
             unit *= _COARSER
-            work, more["cut_overhead"] = (
-                round_durations(work, unit)[1],
-                -(-more["cut_overhead"] // unit),
-            )
+            work = round_durations(work, unit)[1]
+            more["cut_overhead"] = -(-more["cut_overhead"] // unit)
             launched = launch_law(work, correlation=correlation, **shape)
             mean = float(launched.mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
@@ -213,7 +209,6 @@ def _deadline_steps(text: str, step: float | None) -> float:
     return (_parse_seconds("deadline", text) or 0.0) / step
 
 
-# --- text
 _TIME_SHARES = {
     "working": "lanes work",
     "lanes": "lanes wait for the longest lane of their warp",
@@ -221,9 +216,7 @@ _TIME_SHARES = {
     "tail": "slots wait for the end of the launch (tail)",
 }
 
-
 _WAVES = "usual estimate: number of waves times the mean time of a block"
-
 
 _HELPS = "remedies (--cut-overhead and --share-overhead are the costs of pieces and shared items)"
 

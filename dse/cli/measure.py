@@ -1,7 +1,5 @@
 """The command `dse measure`: run microbenchmarks on this machine's GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +10,6 @@ from dse.cli.command import InputError, command, input_errors, new_file
 from dse.cli.options import names_option, option
 from symbolic.answer import Answer
 
-#: Kinds of measurements, and the options that each kind takes.
 _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
@@ -40,7 +37,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
 @option(
     "--threads",
-    "Threads per block; for supply and demand: per multiprocessor, and repeatable",
+    "Threads per block; for the measurements supply and demand: per multiprocessor, repeatable",
     type=click.IntRange(min=1),
     multiple=True,
 )
@@ -116,7 +113,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
 
 
 def _command_line_options(ctx: click.Context, what: str) -> list[str]:
-    """Return the options of the command line; raise an error for options of another kind."""
+    """Return the options on the command line; raise an error if another measurement takes one."""
     words = []
     for parameter in ctx.command.params:
         name = str(parameter.name)

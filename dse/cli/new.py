@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dse.catalog.entry_file import Value
     from symbolic.quantity import Quantity
 
-#: Defaults of --from; a study starts from the text ``_STUDY``.
+#: Defaults of --from for machines and workloads.
 _DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
 
 _STUDY = """\
@@ -99,7 +99,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
 
 def _similar_machine(entry: Entry) -> Entry:
-    """Return the machine with the nearest compute capability, among those with a known latency."""
+    """Return the machine with a known latency whose compute capability is the nearest."""
     from dse.catalog.entries import machines
 
     def distance(other: Entry) -> tuple[float, int, int]:
@@ -111,7 +111,6 @@ def _similar_machine(entry: Entry) -> Entry:
     return min((other for other in known if "mem_latency_nominal" in other.values), key=distance)
 
 
-# --- the lines of the file
 def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that the values of ``other`` make usable, and what each model lacks now."""
     from dataclasses import replace

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.store.fill import WatchedOutput
 
-#: Up to this number of points, winners are looked up in the values of the run, because a query
-#: would have to compile a loop nest.
+#: Up to this number of points, winners are looked up in the values of the run, because a new
+#: query would have to compile a loop nest.
 _LOOKUP_POINTS = sizes.LOOKED_UP
 
 
@@ -57,9 +57,9 @@ def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
 
 
 def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
-    """Return the objective and its unit if a run can report its best value so far, else None.
+    """Return the objective and its unit if a run can report its best value so far; otherwise None.
 
-    It can if the objective is a single stored output of numbers, without constraints.
+    The objective must be a single stored output of numbers, without constraints.
     """
     if best is None:
         return None
@@ -85,12 +85,9 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
     return dse.optimum(study, **best.as_keywords())
 
 
-# --- options of a search, and its certificate
-#: Attributes in the JSON of every answer that has them.
+#: Attributes that the JSON of an answer contains whenever the answer has them.
 _ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
-#: Attributes in the JSON if they are not 0.
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
-#: Attributes in the JSON of a certificate.
 _CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
 
@@ -103,7 +100,7 @@ def compile_search_in_background() -> AbstractContextManager[object]:
 
 
 def is_proven(attributes: Mapping[str, Any], gap: float | None = None) -> bool:
-    """True if the gap of an answer is proven to be at most ``gap``, and the answer is complete."""
+    """True if an answer is complete, and its gap is proven to be at most ``gap``."""
     import numpy as np
 
     is_close = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (gap or 0.0))
@@ -225,7 +222,6 @@ def _bounds_text(attributes: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-# --- the commands
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 

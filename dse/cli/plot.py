@@ -33,15 +33,13 @@ if TYPE_CHECKING:
     from dse.plots.papers import Paper
     from dse.study.study import StudyData
 
-
 #: Options that are passed to the function that draws a kind of figure.
 _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
-#: Values of --log: the axes that become logarithmic.
 _SIDES = ("x", "y", "xy")
-#: Default resolution of a figure in dots per inch.
+#: Default resolution in dots per inch.
 _DPI = 110
 #: Upper limit on the width and on the height of a figure in pixels.
 _MAX_PIXELS = 20_000
@@ -114,12 +112,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 @option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
 def plot(
-    kind: PlotKind,
-    sources: tuple[str, ...],
-    out: Path,
-    size: str | None,
-    dpi: int,
-    **options: Any,
+    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int, **options: Any
 ) -> Any:
     """Draw a figure of a model or of a study.
 
@@ -178,7 +171,6 @@ def _kernel_arguments(
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
-    """Apply the options --log and --title to the panels of a figure."""
     from dse.plots.axes import set_title, use_log_scale
 
     panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
@@ -201,7 +193,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return all arguments of the function that draws a kind, and the defaults among them."""
+    """Return the arguments of the function that draws a figure, and those taken from defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -257,9 +249,7 @@ def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
 
 
-def _study(
-    kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]
-) -> StudyData:
+def _study(kind: PlotKind, options: Mapping[str, Any], explicit: Mapping[str, Any]) -> StudyData:
     from dse.study.study import StudyData
 
     model = options["model"] or kind.model
@@ -273,12 +263,11 @@ def _study(
         workload=options["workload"],
         axes=options["axes"],
         set=options["set_values"],
-        where=() if "where" in kind_options else options["where"],
+        where=() if "where" in explicit else options["where"],
         outputs=list(dict.fromkeys(outputs)) or None,
     )
 
 
-# --- figures of papers
 _OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
 
 
@@ -362,7 +351,6 @@ def _figure_list(paper: Paper) -> str:
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
 
 
-# --- size and file of a figure
 #: Minimum width and minimum height of a figure. [inch]
 _LEAST = (4.0, 3.0)
 #: Maximum width, and maximum height, of a figure. [inch]
@@ -370,7 +358,7 @@ _MOST = 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
-    """Write a figure; if labels do not fit, enlarge it, or raise an error if its size is fixed."""
+    """Write a figure whose labels fit: enlarge it, or raise an error if its size is fixed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
         for attempts_left in range(0 if is_fixed_size else 3, -1, -1):
@@ -378,9 +366,7 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -
                 figure.draw_without_rendering()
                 legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
                 boxes = [legend.get_window_extent() for legend in legends]
-                if is_fixed_size and any(
-                    box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes
-                ):
+                if is_fixed_size and any(b.x0 < -1 or b.x1 > figure.bbox.x1 + 1 for b in boxes):
                     raise UserWarning
                 break
             except UserWarning:
@@ -410,7 +396,7 @@ def write_figure(figure: Any, path: Path, dpi: int = _DPI) -> None:
 
 
 def new_axes(size: str | None) -> Any:
-    """Return the Axes of a new figure of a size such as 6.4x4.2 inches; None for no size."""
+    """Return the Axes of a new figure of a size such as 6.4x4.2 (inches); None without a size."""
     if size is None:
         return None
     from dse.plots.axes import new_figure

@@ -51,7 +51,7 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
 
 
 def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
-    """Split each output along ``end`` into separate variables for its lower and upper end."""
+    """Replace each output with a dimension ``end`` by one variable for each end."""
     flat = ds.drop_dims("end") if "end" in ds.dims else ds
     for name, array in ds.data_vars.items():
         for end in ds.end.values.tolist() if "end" in array.dims else ():

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from sweeps.grid.axes import Axis
     from sweeps.runtime.progress import Outcome
 
-
-#: Options that are passed to :func:`dse.runs.run.run_study` without a conversion.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 _VALUES_SHOWN = 8
 #: Rates of at least this number of configurations per second are written in millions.

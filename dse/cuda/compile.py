@@ -1,8 +1,9 @@
 """Compile CUDA source without a GPU, by NVRTC from the extra ``kernels``.
 
-NVRTC has no host library. If a source does not compile as it is, host functions are removed, and
-then every other piece with an error that is not device code, in the file and in the headers in its
-folder. If the kernel needs a removed piece, compilation fails, so that nothing wrong is counted.
+NVRTC has no host library. If a source does not compile as it is, host functions are removed. If
+errors remain, every piece that has an error and is not device code is removed from the file and
+from the headers in its folder. If the kernel needs a removed piece, compilation fails, so that
+nothing wrong is counted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from dse.cuda.source import FRAME, blank_comments, device_macros, device_part, split_declarations
 from symbolic.errors import DseError
 
-_MAX_ERRORS = 5  # maximum number of errors of a compiler's log that are shown
+_MAX_ERRORS = 5  # maximum number of compiler errors in a message
 _UNDEFINED = re.compile(
     r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
     r'incomplete type "([^"]+)")',
@@ -38,7 +39,7 @@ class CompileError(DseError):
 
 
 def explain_log(log: str, headers: Sequence[str]) -> str:
-    """Return a shortened compiler log, after a sentence on its cause if that is clear."""
+    """Return a shortened compiler log; if the cause is clear, a sentence on it comes first."""
     head, _, log = log.partition("\n")
     blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
     errors = [
@@ -65,7 +66,6 @@ _HEADER_PACKAGES = {
 
 
 def _find_way_out(headers: Sequence[str]) -> str:
-    """Return advice on missing headers: a package to install, or to give the headers' folder."""
     packages = [
         package
         for package, begins in _HEADER_PACKAGES.items()
@@ -111,12 +111,12 @@ _EMPTY = (
     "set", "sstream", "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "thread", "time.h",
     "tuple", "type_traits", "utility", "vector",
 )  # fmt: skip
-#: Text that replaces a header of the C++ library, whose device version the toolkit has.
+#: Text that replaces a header of the C++ library by the device version in the toolkit.
 _DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda::std; }}\n"
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of <cmath>. This header is long, so it is included only if a source calls one of them.
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
-#: A source without these words is compiled with -minimal: NVRTC is then faster, the code equal.
+#: A source without these words is compiled with -minimal, which is faster and gives the same code.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers that the headers in _EMPTY would define.
@@ -314,7 +314,7 @@ def _run_nvrtc(
 
 #: Characters of a file name that an assembler cannot read within quotes.
 _UNQUOTABLE = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
-_ROUNDS = 40  # upper limit on rounds of compiling and removing pieces with errors
+_ROUNDS = 40  # upper limit on how often pieces with errors are removed
 _ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
 _DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
@@ -322,7 +322,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """Return the source without its definitions of the macros ``define``; lines stay in place."""
+    """Return the source without its definitions of the macros in ``define``; line numbers stay."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"
@@ -378,7 +378,7 @@ def _missing_header_notes(headers: Sequence[str]) -> list[str]:
 
 
 def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
-    """Return, by name, the texts of the files that a source includes, even indirectly."""
+    """Return the texts of the files that a source includes directly or indirectly, by name."""
     folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     result: dict[str, str] = {}
     waiting = [(source, folders)]
@@ -394,7 +394,6 @@ def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, 
 
 
 def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[str]:
-    """Blank the pieces with errors that are not device code, and describe each one."""
     left = []
     for name, text in texts.items():
         errors = {int(line): why for at, line, why in reversed(_ERROR.findall(log)) if at == name}
@@ -416,7 +415,7 @@ def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[s
 
 
 def _is_needed(piece: str, kernel: str) -> bool:
-    """True if a piece may affect the kernel: device code, except other kernels."""
+    """True if a piece may affect the kernel: device code that is not another kernel."""
     if _KERNEL.search(piece):
         return bool(re.search(rf"\b{re.escape(kernel)}\b", piece))
     return bool(_DEVICE.search(piece) or FRAME.match(piece))

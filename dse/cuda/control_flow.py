@@ -27,7 +27,7 @@ class BasicBlock:
 
     @property
     def terminator(self) -> Instruction:
-        """The last instruction, which selects the successor."""
+        """Last instruction of the block, which selects the successor."""
         return self.body[-1]
 
 
@@ -43,7 +43,7 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class ControlFlowGraph:
-    """Basic blocks of a kernel, their immediate (post)dominators (-1: none), and loops by head."""
+    """Basic blocks, their immediate dominators and postdominators (-1: none), and loops by head."""
 
     blocks: Sequence[BasicBlock]
     reverse_postorder: Sequence[int]

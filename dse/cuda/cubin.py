@@ -4,8 +4,8 @@ pyelftools reads sections, symbols and line tables; NVIDIA's disassembler reads 
 this module reads the attributes of kernels (``.nv.info``). Two changes make each kernel one flow of
 instructions: called functions are copied behind the kernel, one copy for each call, and a jump
 through a table (BRX, a ``switch``) becomes a chain of comparisons and branches. Recursive calls and
-the compiler's slow paths of divisions and roots stay calls. Compilers leave some loops by a call
-into the middle of the same function, which is read as a branch.
+the compiler's slow paths of divisions and roots stay calls. A call into the middle of the same
+function is read as a branch.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     from elftools.elf.sections import Section
 
-#: Numbers of the kinds of attributes in .nv.info.
+#: Codes of the attributes in .nv.info that are read.
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
-#: Bytes of a section header, and of a symbol.
 _HEADER, _SYMBOL = 64, 24
-#: Number of bits of an address in a line table; the bits above hold the number of the section.
+#: Number of bits of an address in a line table; the higher bits hold the index of the section.
 _ADDRESS = 40
 
 
@@ -44,8 +43,8 @@ class KernelFunction:
     """A kernel in machine code.
 
     ``arguments`` holds the offset of each argument from ``argument_base`` in the constant bank, and
-    its size [B]. ``callees`` are the other functions in its code, by offset. ``jump_targets`` maps
-    the position of each jump to a computed address to its possible targets.
+    its size [B]. ``callees`` holds the offsets and names of the other functions in its code.
+    ``jump_targets`` maps the position of each jump to a computed address to its possible targets.
     """
 
     name: str
@@ -111,13 +110,11 @@ class _Cubin:
         return body
 
     def size(self, name: str) -> int:
-        """Return the size of a section in memory [B]; 0 if it is absent."""
         return self.sections[name]["sh_size"] if name in self.sections else 0
 
 
 @contextmanager
 def _refuse_damaged(what: str) -> Iterator[None]:
-    """If damaged bytes make a library raise an error, raise a clear error instead."""
     try:
         yield
     except DseError:
@@ -174,20 +171,19 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
     return result
 
 
-#: Bytes of shared memory that the driver reserves in each block, since compute capability 8.0.
-#: Since 9.0, the shared memory that a cubin states for a kernel includes them, unless it is 0.
+#: The driver reserves this number of bytes of shared memory in each block, from compute capability
+#: 8.0 on. From 9.0 on, the size that a cubin states includes these bytes, unless it is 0.
 _RESERVED_SHARED, _SINCE_ARCH = 1024, 90
 
 
 def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
-    """Return the static shared memory of a kernel without the driver's part [B]."""
+    """Return a kernel's static shared memory [B] without the bytes that the driver reserves."""
     size = cubin.size(f".nv.shared.{name}")
     is_included = cubin.arch >= _SINCE_ARCH and ".nv.shared.reserved.0" in cubin.sections
     return max(size - _RESERVED_SHARED, 0) if is_included else size
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
-    """Yield the kind and value of each attribute in .nv.info."""
     result, at = [], 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)
@@ -199,7 +195,6 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _read_jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each jump to a computed address, with its possible targets."""
     words, at = _words(body), 0
     while at + 3 <= len(words):
         place, _, many = words[at : at + 3]
@@ -272,19 +267,20 @@ def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
                 yield state, files[state.file - 1] if 0 < state.file <= len(files) else ""
 
 
-#: Functions in a kernel's code with their offsets, and possible targets of jumps by position.
+#: Callees: offset and name of each function in a kernel's code. JumpTargets: the possible targets
+#: of each jump to a computed address, by the position of the jump.
 Callees = Sequence[tuple[int, str]]
 JumpTargets = Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
-_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # counts copies of called functions, too
+_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # includes copies of called functions
 
 
 def inline_calls(
     body: Sequence[Instruction], callees: Callees, *, slow_paths: bool = False
 ) -> list[Instruction]:
-    """Return the instructions of a kernel with copies of the functions that it calls.
+    """Return a kernel's instructions with copies of the called functions, except slow paths.
 
-    Slow paths of the compiler stay calls unless ``slow_paths``.
+    Slow paths of divisions and roots are copied too if ``slow_paths`` is True.
     """
     names = {offset // WORD: name for offset, name in callees}
     result = [
@@ -331,10 +327,7 @@ def is_slow_path(name: str) -> bool:
 
 
 def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
-    """True if a call is a branch that never returns: its target is not the start of a function.
-
-    If the cubin names no functions, code that contains a return may be a function.
-    """
+    """True if a call is a branch that never returns: its target is not the start of a function."""
     if call.name != "CALL" or call.target is None or not 0 <= call.target < len(body):
         return False
     if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # a call by a pointer
@@ -369,7 +362,6 @@ def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> lis
 def _replace(
     one: Instruction, index: int, opcode: str, operands: Any, guard: str = ""
 ) -> Instruction:
-    """Return an instruction that replaces another; a branch gets the index of its target."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
     return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
@@ -414,7 +406,6 @@ def disassemble(
 
 
 def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
-    """Return the disassembler's records of instruction words, from the cache if they are there."""
     known = _word_cache.get(arch, {})
     new = [each for each in words if each not in known]
     if not new:
@@ -426,7 +417,6 @@ def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
 
 
 def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
-    """Return the disassembler's records of words, after one run for all of them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.bin")
         path.write_bytes(b"".join(words))

@@ -68,7 +68,6 @@ class FormulaWriter:
         return piece if piece[1] <= _MAX_NESTED else (self._name_part(piece[0]), 0)
 
     def _join(self, pieces: Sequence[Piece], operator: str) -> Piece:
-        """Return pieces joined by an operator; if there are too many, groups become named parts."""
         if sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
             pieces = [self._as_operand(piece) for piece in pieces]
         while sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
@@ -152,7 +151,7 @@ class FormulaWriter:
         raise NoFormulaError
 
     def _short_condition(self, when: Condition) -> Piece:
-        """Return a condition as text; a long one becomes "part != 0", where the part is 1 or 0."""
+        """Return a condition as text; a long one becomes a comparison of a named part with 0."""
         text, many = self._write_condition(when)
         if many <= _MAX_NESTED:
             return text, many
@@ -167,7 +166,7 @@ _RESERVED = frozenset(
         *("random", "run", "seed", "set", "status", "store", "where", "workload"),
     }
 )
-#: Names that this package gives to parts of a kernel.
+#: Names that this package itself gives to quantities of a kernel.
 _GENERATED_NAME = re.compile(
     r"(trips|chance|skip|take|loaded|leaves|runs|part|slow)_(line|at)_|part_\d"
 )
@@ -195,7 +194,6 @@ def quantity_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return a name without leading underscores and without letters that formulas do not allow."""
     name = re.sub(r"[^a-z0-9_]", "_", name.lower()).strip("_")[:_MAX_LENGTH]
     return name if name[:1].isalpha() else f"arg_{name}".rstrip("_")
 

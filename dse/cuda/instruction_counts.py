@@ -40,7 +40,7 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-#: Key of a sum: the number of a block, and how often the block (or one of its instructions) runs.
+#: Key of a sum: the index of a block, and how often the block (or one of its instructions) runs.
 BlockRuns = tuple[int, IntExpr]
 AtomNames = Mapping[Atom, str]
 _Sums = dict[BlockRuns, float]
@@ -77,11 +77,11 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         Average instructions of a warp by class and in total (``all``); memory requests, and sectors
         per request; ``flops`` of a thread; ``floating``: floating-point instructions including
         special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain. Models limit their ``ilp`` to that of hardware.
+        length of its longest dependent chain.
     origin : str
         File, kernel and architecture.
     assumed : mapping
-        Assumptions, by the quantity of which something is unknown.
+        Assumptions, by the quantities that they concern.
     left_out : sequence of str
         Source code that was not compiled, as it is not for the device, and why.
     holds_for : mapping
@@ -154,7 +154,6 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
-#: Registers that differ between threads.
 _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
@@ -177,7 +176,7 @@ class Tally:
     def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
-        self.run_names: dict[str, str] = {}  # by formula of the runs of a block: its name
+        self.run_names: dict[str, str] = {}  # maps the formula of a block's runs to its name
         #: The sizes of the block that are above 1, as atoms; empty if the block has one row.
         self._block_sizes = {
             size_atom("ntid", axis)
@@ -202,7 +201,7 @@ class Tally:
                 sizes_ = required_sizes(each)
                 if not with_sizes:  # blocks of one row have the same lanes
                     sizes_ &= self._block_sizes
-                if self._block_sizes and sizes_:  # the rows of a block share its warps
+                if self._block_sizes and sizes_:  # the rows of a block share warps
                     sizes_ |= self._block_sizes
                 inputs |= sizes_ if with_sizes or self._block_sizes else set()
             if self.analysis.launch is not None:  # the analysis replaced these by numbers
@@ -211,9 +210,10 @@ class Tally:
         return self._input_cache[key]
 
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
-        """Return a number, the name of a formula ("": none), and the inputs of the number.
+        """Split a count into a number and a formula that is equal for all threads.
 
-        The count is the number times the formula, which is the part equal for all threads.
+        Return the number, the name of the formula ("": none), and the inputs that the number
+        depends on.
         """
         common = [one for one in common_atoms(runs) if not _is_uniform(one)]
         rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
@@ -238,7 +238,7 @@ class Tally:
         return unused_name("runs", self.analysis.lines, at, lambda name: name in taken)
 
     def total(self, counts: Mapping[BlockRuns, float]) -> tuple[float, str, frozenset[Atom]]:
-        """Return a count over the launch, its formula or "", and the inputs that it depends on."""
+        """Return a count over the launch, its formula ("": none), and the inputs that it needs."""
         number = 0.0
         by_name = defaultdict[str, float](float)
         inputs: set[Atom] = set()
@@ -314,16 +314,18 @@ def count_kernel(
     copies = memory.select(("global_copy",))
     counts["async_copy_bytes"] = _add_up((a.runs, a.copied_bytes) for a in copies)
     counts["load_requests"] = _add_up((a.runs, float(bool(a.instruction.results))) for a in device)
+    counts["atomic_words"] = _add_up((a.runs, a.atomic_words) for a in device)
     counts["l1_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in device)
     counts["shared_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in shared)
     address_inputs = _union(each.address_inputs for each in device)
     run_inputs = _union(tally.required_inputs(each.runs[1]) for each in device)
     inputs: dict[str, frozenset[Atom]] = defaultdict(frozenset)
     inputs["shared_wavefronts"] = _union(each.address_inputs for each in shared)
-    inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), address_inputs)
+    inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes", "atomic_words"), address_inputs)
     lane_inputs = _union(each.lane_inputs for each in device)
     inputs |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lane_inputs)
-    inputs |= dict.fromkeys(("block_bytes", "launch_bytes"), address_inputs | run_inputs)
+    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes")
+    inputs |= dict.fromkeys(footprint_names, address_inputs | run_inputs)
     inputs["bytes_per_thread"] = run_inputs
     values, formulas = {}, {}
     for name, by_runs in counts.items():
@@ -331,7 +333,7 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
-    if function.registers:  # PTX does not tell the number of registers
+    if function.registers:  # PTX does not state the number of registers
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
     blocks = int(shape.quantities["blocks"]) if "blocks" in shape.quantities else None
@@ -480,14 +482,14 @@ def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 
 def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
-    """Return the number of requests with known sectors, and the number of these sectors."""
+    """Return the number of requests whose sectors are known, and the number of their sectors."""
     counts = [(each.requests_per_warp, each.sectors) for each in requests]
     known = [(many, sectors) for many, sectors in counts if sectors is not None]
     return sum(many for many, _ in known), sum(many * sectors for many, sectors in known)
 
 
 def _extra_quantities(instruction: Instruction) -> Iterator[str]:
-    """Yield the quantities that count an instruction, other than the quantity of its class."""
+    """Yield the quantities that count an instruction in addition to the quantity of its class."""
     if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
@@ -506,10 +508,7 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return a measure's mean over blocks, weighted by runs, and the inputs it depends on.
-
-    The mean is 1 if no block yields a value.
-    """
+    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on."""
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
@@ -525,10 +524,7 @@ def _mean_over_blocks(
 
 
 def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of global loads in flight whenever a loaded value is first used.
-
-    The second number of each pair is its weight, 1.
-    """
+    """Yield the number of loads in flight when a loaded value is first used, and weight 1."""
     waiting: set[str] = set()
     many = 0
     for one in body:
@@ -543,7 +539,7 @@ def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield, for each instruction, the distance to the latest result it reads, and weight 1."""
+    """Yield the distance from each instruction to the latest result that it reads, and weight 1."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):
         near = [written[name] for name in one.reads if name in written]
@@ -556,10 +552,7 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the ratio of a block's instructions to the length of its longest dependent chain.
-
-    The second number is the weight: the length of the chain.
-    """
+    """Yield a block's instructions / length of its longest dependent chain, and this length."""
     depth: dict[str, int] = {}
     longest = 0
     for one in body:

@@ -56,7 +56,7 @@ _PREDICATE = re.compile(r"U?P[T0-9]")
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _NO_RESULT = {"global_store", "shared_store", "local_store", "global_copy", "control"}
 _NO_RESULT |= {"barrier", "wait"}
-#: Operations that write a register or predicate although their class is in _NO_RESULT.
+#: Operations that write a register or predicate, although their class is in _NO_RESULT.
 _WITH_RESULT = ("SYNCS", "BMOV")
 
 
@@ -65,7 +65,7 @@ def split_operands(operands: str) -> list[str]:
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
-#: Name, modifiers, class, operands, number of operands that are results, registers written, read.
+#: Name, modifiers, class, operands, number of result operands, registers written, registers read.
 _Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozenset[str]]
 
 
@@ -76,7 +76,7 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
     kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
     operands = [each.strip() for each in split_operands(text.replace(".reuse", ""))]
     if name == "HFMA2" and all(each.lstrip("-") == "RZ" for each in operands[1:3]):
-        kind = "move"  # a product of zeros: loads a constant of two 16-bit numbers
+        kind = "move"  # computes 0 * 0 + c for each half c, which loads a constant
     results, count = tuple[str, ...](), 0
     if name in ("R2P", "R2UP"):
         results = tuple(f"{name[2:]}{each}" for each in range(7))
@@ -92,8 +92,8 @@ def _result_registers(
 ) -> tuple[tuple[str, ...], int]:
     """Return the registers that an instruction writes, and the number of operands that name them.
 
-    Results are the first operand; the second if the first is a predicate; and predicates (carries)
-    that come directly after a result register.
+    The first operand is a result. If it is a predicate, the second operand is a result too.
+    Predicates directly after a result register (carries) are results too.
     """
     result: list[str] = []
     count = 0
@@ -141,7 +141,7 @@ class Instruction:
     results : tuple of str
         The registers and predicates that it writes.
     reads : frozenset of str
-        Registers and predicates that it reads, including guards; of a register pair the first.
+        Registers and predicates that it reads, including guards; only the first of a pair.
     """
 
     __slots__ = (
@@ -178,7 +178,7 @@ class Instruction:
 
     @property
     def target(self) -> int | None:
-        """The index of the instruction that a branch leads to; None without such an operand."""
+        """Index of the instruction that a branch leads to; None without such an operand."""
         for operand in reversed(self.operands):
             if operand.startswith(("0x", "-0x")):
                 return int(operand, 16) // WORD + self.index - self._branch_base
@@ -186,7 +186,7 @@ class Instruction:
 
 
 def access_width(instruction: Instruction) -> int:
-    """Return the number of bytes that a thread loads or stores (of a matrix: 16, one row)."""
+    """Return the bytes that a thread loads or stores; 16 (one row) for a matrix."""
     if instruction.name in ("LDSM", "STSM"):
         return 16
     return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
@@ -218,8 +218,8 @@ class ConstantBank:
     """The constant bank of a launch; its methods read operands that are the same for all threads.
 
     ``layout`` maps offsets to launch sizes, ``argument_base`` is the offset of the arguments, and
-    ``upper_halves`` are the offsets of high halves of 8-byte arguments. ``known`` has the numbers
-    of sizes, indices and arguments if the kernel is analysed for one launch.
+    ``upper_halves`` are the offsets of high halves of 8-byte arguments. ``known`` maps sizes,
+    indices and arguments to their numbers if the kernel is analysed for one launch.
     """
 
     layout: Mapping[int, str]
@@ -229,7 +229,7 @@ class ConstantBank:
     known: Mapping[Atom, int] = field(default_factory=dict)
 
     def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
-        """Return the value of a constant operand, (is negative, name) of a register, or None."""
+        """Return a constant's value, (is_negative, name) for a register, or None for other text."""
         if text.startswith("-") and text[1:2] != "0":
             result = self.parse_operand(text[1:])
             return (not result[0], result[1]) if isinstance(result, tuple) else result and -result
@@ -259,7 +259,7 @@ class ConstantBank:
         return IntExpr({(atom,): 1}) if number is None else constant(number)
 
     def jump_table_entry(self, text: str) -> tuple[str, int] | None:
-        """Return the register and offset of an operand that reads the jump table, else None."""
+        """Return the register and offset of an operand that reads the jump table, or None."""
         match = _CONSTANT.match(text)
         if match is None or match[1] != "0x2" or not match[2] or match[3] == "Z":
             return None

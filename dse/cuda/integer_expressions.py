@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and the terms of a product; above them: unknown.
+#: Upper limits on an expression's atoms and a product's terms. A larger value becomes unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
@@ -332,7 +332,7 @@ def remainder(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
     return numerator - denominator * floordiv(numerator, denominator)
 
 
-#: A function that returns the replacement of an atom or None, and a cache of its results.
+#: Returns the replacement of an atom, or None to keep the atom; and a cache of replacements.
 AtomChange = Callable[[Atom], IntExpr | None]
 AtomCache = dict[Atom, IntExpr | None]
 
@@ -357,7 +357,6 @@ def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = Non
 
 
 def _substitute_atom(atom: Atom, change: AtomChange, cache: AtomCache) -> IntExpr | None:
-    """Return the replacement of an atom; None if it stays the same."""
     result = change(atom)
     if result is None:
         parts = _substitute_part(atom.args, change, cache)
@@ -376,7 +375,7 @@ def _substitute_part(part: Any, change: AtomChange, cache: AtomCache) -> Any:
     return part
 
 
-#: ``(">=", x)``: x ≥ 0; ``("==", x)``; ``("and", a, b)``, ``("or", a, b)``, ``("not", a)``;
+#: ``(">=", x)``: x ≥ 0; ``("==", x)``: x = 0; ``("and", a, b)``, ``("or", a, b)``, ``("not", a)``;
 #: ``("true",)``, ``("false",)``; ``("unknown", what)``.
 Condition = tuple[Any, ...]
 TRUE: Condition = ("true",)
@@ -391,7 +390,7 @@ def negate(condition: Condition) -> Condition:
         case ("false",):
             return TRUE
         case ("not", inside):
-            return inside  # type: ignore[no-any-return]
+            return inside
         case (">=", value):
             return (">=", -value - ONE)
     return ("not", condition)
@@ -418,7 +417,7 @@ def conjuncts(when: Condition) -> list[Condition]:
 
 
 def comparison(operator: str, value: IntExpr) -> Condition:
-    """Return the condition ``value >= 0`` or ``value == 0``, decided if that is possible."""
+    """Return the condition ``value >= 0`` or ``value == 0``; TRUE or FALSE if it can be decided."""
     if (number := value.constant_value) is not None:
         return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
     if any(abs(times) >= 2**31 for times in value.terms.values()):
@@ -447,7 +446,7 @@ def comparison(operator: str, value: IntExpr) -> Condition:
 
 
 def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
-    """Return the conditions packed into a word, by their bits; None if it is not such a word."""
+    """Return the condition that each bit of a word holds; None if the word packs no conditions."""
     result: dict[int, Condition] = {}
     for product, times in value.terms.items():
         if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):
@@ -492,7 +491,7 @@ _NONNEGATIVE_KINDS = (
 
 
 def _remainder_comparison(value: IntExpr) -> Condition | None:
-    """Return FALSE if a condition is n − d ⌊n/d⌋ − d ≥ 0, TRUE if n − d ⌊n/d⌋ ≥ 0, else None."""
+    """Return TRUE for n − d ⌊n/d⌋ ≥ 0, FALSE for n − d ⌊n/d⌋ − d ≥ 0, None for other conditions."""
     for product in value.terms:
         for one in product:
             if one.kind != "over":
@@ -512,7 +511,7 @@ def indicator(when: Condition) -> IntExpr:
 
 
 class Substitution:
-    """Replaces atoms in expressions and conditions (each atom once), and decides comparisons."""
+    """Replaces each atom once in expressions and conditions, and decides comparisons."""
 
     def __init__(self, change: AtomChange) -> None:
         self._change = change
@@ -573,7 +572,7 @@ def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
 
 
 def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
-    """Return ⌊value factor / 2^(32 + by)⌋; it is ⌊value / d⌋ if the factor stands for 1 / d."""
+    """Return ⌊value · factor / 2^(32 + by)⌋, that is ⌊value / d⌋ if the factor stands for 1 / d."""
     scale = 2 ** (32 + by)
     divisor = round(scale / factor) if factor else 0
     if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):
@@ -582,7 +581,7 @@ def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
 
 
 def shift_right(value: IntExpr, by: int) -> IntExpr:
-    """Return a value shifted right."""
+    """Return a value shifted right by ``by`` bits."""
     if (one := sole_atom(value, "scaled")) is not None:
         inside, factor, before = one.args
         return _fixed_point_product(inside, factor, before + by)
@@ -590,10 +589,7 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 
 
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
-    """Return the bitwise "and" of a value and a mask.
-
-    An unknown result is a different atom for each ``place``.
-    """
+    """Return the bitwise "and" of a value and a mask."""
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
     number = mask.constant_value
@@ -619,7 +615,7 @@ def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExp
 
 
 def reciprocal_quotient(parts: list[IntExpr]) -> IntExpr | None:
-    """Return the high half of a product with a reciprocal: a quotient, or the reciprocal."""
+    """Return the high half of a product with a reciprocal, or None if no part is a reciprocal."""
     for one, two in ((parts[0], parts[1]), (parts[1], parts[0])):
         if len(one.terms) == 1:
             (product,) = one.terms

@@ -195,7 +195,7 @@ _DATA_INPUTS = {
 
 
 def example_value(name: str) -> float:
-    """Return an example value; each further value loaded on a line has a larger one."""
+    """Return an example value of a data input; later loads on a line get larger values."""
     kind, number = name.partition("_")[0], name.rpartition("_")[2]
     example = _DATA_INPUTS[kind][1] if kind in _DATA_INPUTS else 1
     is_later = kind == "loaded" and name.count("_") > 2 and number.isdigit()
@@ -218,17 +218,14 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
 
 
 def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of :func:`count_launch` other than sizes and values."""
+    """Return the settings of :func:`count_launch` except sizes and values."""
     return {name: settings.get(name) for name in ("dynamic_shared", "array_bytes", "flops")}
 
 
 def read_bodies(
     codes: Sequence[KernelCode], given: Collection[str] = ()
 ) -> list[list[Instruction]]:
-    """Return the instructions of several kernels, which are disassembled together.
-
-    The instructions include slow paths of divisions and roots if ``given`` has a share of these.
-    """
+    """Return the instructions of several kernels, which are disassembled together."""
     slow_paths = any(name.startswith("slow") for name in given)
     functions = [each.function for each in codes if not each.body]
     bodies = iter(disassemble(functions, slow_paths=slow_paths))
@@ -395,7 +392,6 @@ _EXTERN_SHARED = re.compile(
 def _note_dynamic_shared(
     code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
 ) -> KernelCounts:
-    """Return the counts, with an assumption if the kernel may use dynamic shared memory."""
     uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
     named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
     unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
@@ -416,7 +412,6 @@ def _as_numbers(macros: Macros) -> dict[str, float]:
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
-    """Return the sizes of a block or grid in x, y and z; raise an error if one is invalid."""
     try:
         sizes = [int(each) for each in values]
         right = 1 <= len(sizes) <= 3 and all(
@@ -443,7 +438,6 @@ def _check_complete(
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
 ) -> None:
-    """Raise an error that lists the needed arguments and data inputs without a value."""
     missing, examples = [], []
     for name in analysis.data_inputs:
         if name in data_values:
@@ -472,7 +466,7 @@ def _check_complete(
 
 
 def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
-    """Return a description of a loop, a guarded piece of code or a load, with its source line."""
+    """Describe a loop, a guarded piece of code or a load, with its source line."""
     index = analysis.data_inputs[name]
     place = f"instruction {index * WORD:#x}"
     match = re.search(r"_line_(\d+)", name)

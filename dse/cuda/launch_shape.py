@@ -62,9 +62,9 @@ def required_sizes(value: IntExpr) -> set[Atom]:
 
 
 def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, set[str]]:
-    """Return if a value has global indices along an axis, and its other registers of the axis.
+    """Return True if a value uses a global index along an axis, and the names of other registers.
 
-    Their names include ``product`` if the block index or the number of blocks is multiplied.
+    The names include ``product`` if the block index or the number of blocks is multiplied.
     """
     has_index, others = False, set[str]()
     if not any(one.kind == "special" and one.args[0].endswith(axis) for one in value.atoms()):
@@ -92,7 +92,7 @@ def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, 
 def _remove_thread_index(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, IntExpr]:
     """Return True if a value contains a thread's global index, and the value without this index.
 
-    If ``strict`` is False, a thread may process several elements: the factor of the block index may
+    If ``strict`` is False, a thread may process several elements. The factor of the block index may
     then be a multiple of the factor of the thread index.
     """
     block, size, thread, many = (size_atom(n, axis) for n in ("ctaid", "ntid", "tid", "nctaid"))
@@ -155,8 +155,8 @@ def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None
 def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) -> IntExpr | None:
     """Return the number of threads along an axis that pass the bounds checks, or None.
 
-    It is the largest number that some access to global memory needs. It is None if one of these
-    accesses has no check.
+    The number is the largest that an access to global memory needs. If one of these accesses has no
+    check, the result is None.
     """
     most: tuple[int, IntExpr] | None = None
     for number, place, one in analysis.instructions():
@@ -207,8 +207,6 @@ def _bound(condition: Condition, axis: str) -> IntExpr | None:
     return floordiv(rest, constant(factor)) + ONE
 
 
-# --- sizes given as formulas
-
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*$", re.M)
 
@@ -229,7 +227,7 @@ def source_macros(source: str) -> dict[str, float]:
 
 
 def evaluate_formula(text: str, numbers: Mapping[str, float]) -> float:
-    """Return the value of a formula in macros, arguments and sizes."""
+    """Return the value of a formula whose names are macros, arguments and sizes."""
     row = Quantity(name="size")
     value = parse_value(text, row, {name: Quantity(name=name) for name in numbers})
     if isinstance(value, Node):
@@ -269,16 +267,14 @@ def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
     return _NAME.sub(replace, text)
 
 
-# --- quantities of a launch
-
-
 @dataclass(slots=True)
 class LaunchSizes:
-    """Quantities for the sizes of a launch, and how they follow from each other.
+    """Quantities for the sizes of a launch, and how each follows from the others.
 
     ``quantities`` are numbers, some of which have ``formulas``. ``holds_for`` maps a size to the
-    quantities for whose values it is valid. ``names`` are the quantities that stand for sizes in
-    formulas. A count that depends on a size holds for fixed values of the size's ``inputs`` only.
+    quantities that fixed its value. ``names`` maps sizes to the quantities that replace them in
+    formulas. A count that depends on a size is valid only for fixed values of the size's
+    ``inputs``.
     """
 
     quantities: dict[str, float] = field(default_factory=dict)
@@ -299,8 +295,8 @@ def describe_shape(
 ) -> LaunchSizes:
     """Return the quantities of the sizes of a launch.
 
-    ``grid_texts`` are the given formulas of the grid along x, y and z ("": none). ``bounds`` are
-    the threads along each axis if the grid was derived from bounds checks.
+    ``grid_texts`` are the given formulas of the grid along x, y and z ("": none). ``bounds`` is the
+    number of threads along each axis if the grid was derived from bounds checks.
     """
     shape = LaunchSizes()
     flat_block = tuple(launch.block[1:]) == (1, 1)
@@ -368,7 +364,7 @@ def describe_shape(
 def derive_grid(
     analysis: KernelAnalysis, launch: KernelLaunch
 ) -> tuple[Sizes, list[IntExpr | None]] | None:
-    """Return the grid that covers the bounds checks of a kernel, and its threads along each axis.
+    """Return the grid that covers a kernel's bounds checks, and the threads along each axis.
 
     Return None if an axis has no bounds check: blocks take pieces of the data along it, or a loop
     goes over the elements.

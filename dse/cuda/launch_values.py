@@ -34,7 +34,7 @@ BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
 def sample_indices(size: int, limit: int) -> Any:
-    """Return indices below ``size``, evenly spaced if there are more than ``limit``."""
+    """Return all indices below ``size``; if there are more than ``limit``, evenly spaced ones."""
     return np.unique(np.linspace(0, size - 1, min(size, limit)).round().astype(np.int64))
 
 
@@ -81,7 +81,7 @@ class LaunchSubstitution(Substitution):
     """Replaces launch sizes, arguments and data inputs in expressions by numbers.
 
     A condition is decided if it is the same at all threads, as most boundary guards are. Unknown
-    conditions and addresses stay.
+    conditions and addresses are not replaced.
     """
 
     def __init__(self, launch: KernelLaunch) -> None:
@@ -111,7 +111,6 @@ class LaunchSubstitution(Substitution):
         return self._constants.get(atom)
 
     def _compare(self, operator: str, value: IntExpr) -> Condition:
-        """Return a comparison, as TRUE or FALSE if the bounds over all threads decide it."""
         low = high = 0
         for product, times in value.terms.items():
             top = times
@@ -126,10 +125,10 @@ class LaunchSubstitution(Substitution):
         return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (operator, value)
 
 
-_MIN_ITERATIONS = sizes.PASSES_LOOKED  # sampled in one loop
+_MIN_ITERATIONS = sizes.PASSES_LOOKED  # lower limit on the budget of sampled iterations
 _MAX_ITERATIONS_TOTAL = sizes.PASSES_EVERY  # sampled iterations of all nested loops together
-_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # sampled iterations of each loop if there are many
-_MAX_NUMBERS = sizes.PASSES_NUMBERS  # upper limit on numbers that are computed
+_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # lower limit on sampled iterations of each nested loop
+_MAX_NUMBERS = sizes.PASSES_NUMBERS  # upper limit on values computed over lanes and iterations
 
 
 class KernelLaunch:
@@ -165,7 +164,6 @@ class KernelLaunch:
         self.is_sampled = False
 
     def _set_special_registers(self, warp_size: int = 32) -> None:
-        """Set the special registers, the mask of lanes that have a thread, and warp weights."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp_size)
         lanes = np.arange(warps * warp_size)
@@ -206,13 +204,12 @@ class KernelLaunch:
         return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
-        """Return the cached result for an expression; the cache key includes its trip counts."""
+        """Return ``compute()``, cached by an expression, its trip counts and ``key_parts``."""
         key = (*key_parts, value, *sorted(required_trip_counts(value, self.trip_counts).items()))
         if key not in self._cache:
             self._cache[key] = compute()
         return self._cache[key]
 
-    # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
         """Return the mean, over warps, of the largest value among the threads of a warp."""
 
@@ -234,7 +231,6 @@ class KernelLaunch:
         return self._mean_over_warps(self.substitute(value), mean_over_lanes, "thread")
 
     def _mean_over_warps(self, value: IntExpr, fold: Any, name: str) -> float:
-        """Return the mean over warps of a value that ``fold`` reduces over the lanes of a warp."""
         if value.constant_value is not None:
             return float(value.constant_value)
 
@@ -246,7 +242,7 @@ class KernelLaunch:
             warps = np.asarray(self._mean_over_iterations(value, fold_lanes), dtype=float)
             if warps.ndim == 0:
                 return float(warps)
-            least = float(warps.min())  # subtracted so that equal values stay exact
+            least = float(warps.min())  # subtracted so that the mean of equal values is exact
             return least + float(((warps - least) * self.weight).sum())
 
         try:
@@ -258,11 +254,10 @@ class KernelLaunch:
         """Return the largest value of a count over threads, with enclosing loops at iteration 0."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
-    # --- iterations of the loops that a value depends on
     def _mean_over_iterations(
         self, value: IntExpr, fold: Any, share: Any = 1.0, budget: float = _MAX_ITERATIONS_TOTAL
     ) -> Any:
-        """Return the mean of a value over the iterations of each thread.
+        """Return the mean of a value over the iterations of each thread's loops.
 
         In each iteration, the value is weighted by ``share`` and reduced over lanes by ``fold``. If
         all loops together have more than ``budget`` iterations, the iterations are sampled.
@@ -301,7 +296,6 @@ class KernelLaunch:
                 waiting.append(self.trip_counts[head])
         return frozenset(result)
 
-    # --- numbers of expressions
     def free_loops(self, value: Any) -> frozenset[int]:
         """Return the loops whose iteration changes a value."""
         return free_loops(value, self._free_loop_cache)
@@ -387,7 +381,6 @@ class KernelLaunch:
         return iterations
 
     def _sum_over_iterations(self, head: int, runs: IntExpr) -> Any:
-        """Return the sum of a value over all iterations of a loop."""
         many = np.asarray(self.value(self.trip_counts[head]))
         total: Any = 0
         for number in self._iterate_loop(head, min(int(many.max()), _MAX_ITERATIONS)):

@@ -50,7 +50,7 @@ from stochastic import sizes
 
 
 def merge_branches(runs: IntExpr) -> IntExpr:
-    """Return a sum in which products with a condition and with its opposite are joined."""
+    """Return a sum in which equal products for a condition and for its opposite are merged."""
     terms = dict(runs.terms)
     again = True
     while again:
@@ -69,7 +69,7 @@ def merge_branches(runs: IntExpr) -> IntExpr:
     return IntExpr({product: times for product, times in terms.items() if times})
 
 
-#: Lines of the source by instruction.
+#: Source line of each instruction, by index.
 Lines = Mapping[int, int]
 
 
@@ -81,7 +81,7 @@ def record_name(word: str, lines: Lines, index: int, names: dict[str, int]) -> s
 
 
 def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], bool]) -> str:
-    """Return an unused name for a place in the code, with its source line if known."""
+    """Return an unused name for an instruction, with the source line in the name if it is known."""
     line = lines.get(index)
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
     names = chain([base], (f"{base}_{number}" for number in count(2)))
@@ -113,7 +113,7 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 rest = None if start is None else trip_count(other, loop)
                 if start is not None and rest is not None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
-            # a counter surely reaches a number only if nothing else ends the loop earlier
+            # a counter is sure to reach a number only if no other condition ends the loop earlier
             if not any(each[0] == "not" for each in conjuncts(condition)):
                 first, second = trip_count(one, loop), trip_count(two, loop)
                 if first is not None and second is not None:
@@ -151,11 +151,7 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
 
 
 def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
-    """Return the loops whose iteration changes an expression.
-
-    A sum over a whole loop does not change with its iteration. ``cache`` holds the results for
-    atoms.
-    """
+    """Return the loops whose iteration changes an expression; ``cache`` holds results for atoms."""
     if isinstance(part, IntExpr):
         return frozenset().union(*(free_loops(one, cache) for p in part.terms for one in p))
     if isinstance(part, tuple):
@@ -183,7 +179,7 @@ def is_data_dependent(when: Condition, loop: Loop) -> bool:
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
-    """Return the initial value of a sum whose condition stays true once it is true; else None."""
+    """Return the initial ``value`` of ``value >= 0`` if no iteration decreases it, or None."""
     if when[0] != ">=" or (parts := _split_linear(when[1], loop)) is None:
         return None
     start, step = parts
@@ -191,7 +187,7 @@ def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
 
 
 def _count_by_trial(condition: Condition, head: int) -> int | None:
-    """Return the trip count, found by trying iterations, if a condition depends on nothing else."""
+    """Return the trip count found by testing each iteration; None if other values are needed."""
     if any(one.kind in ("argument", "special", "input", "loaded") for one in atoms_of(condition)):
         return None
     for number in range(_MAX_TRIALS):
@@ -222,7 +218,7 @@ def is_loop_variant(when: Condition | IntExpr, head: int) -> bool:
 
 
 def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
-    """Return start and step of an expression that is linear in the iteration, else None."""
+    """Return start and step of an expression that is linear in the iteration; None for others."""
     head = loop.head
     iteration = Atom("pass", (head,))
     start: dict[Product, int] = {}
@@ -243,7 +239,7 @@ def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
 
 
 def constant_layout(arch: int) -> dict[int, str]:
-    """Return the offsets of the launch sizes in the constant bank."""
+    """Return the names of the launch sizes by their offsets in the constant bank."""
     block, grid = (0x360, 0x370) if arch >= 100 else (0x0, 0xC)
     result = {block + 4 * at: f"ntid.{axis}" for at, axis in enumerate("xyz")}
     return result | {grid + 4 * at: f"nctaid.{axis}" for at, axis in enumerate("xyz")}
@@ -251,10 +247,7 @@ def constant_layout(arch: int) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLaunch:
-    """The known numbers of a launch: its sizes, its arguments and the largest indices.
-
-    The index along an axis with one thread or block is known, too.
-    """
+    """Known numbers of a launch: its sizes, its arguments and the largest indices."""
 
     numbers: Mapping[Atom, int]
     ranges: Ranges
@@ -263,7 +256,7 @@ class KnownLaunch:
     def from_sizes(
         cls, block: Sequence[int], grid: Sequence[int] | None, arguments: Mapping[int, int]
     ) -> KnownLaunch:
-        """Return the known launch of a block, a grid (None: unknown) and arguments by offset."""
+        """Return the known numbers for a block, a grid (None: unknown) and arguments by offset."""
         numbers = {Atom("argument", (offset,)): value for offset, value in arguments.items()}
         maxima: dict[Atom, int] = {}
         for name, counts in (("tid", block), ("ctaid", grid)):
@@ -279,9 +272,9 @@ class KnownLaunch:
 class KernelAnalysis:
     """A kernel's control flow and register values, and how often each block runs.
 
-    ``block_runs`` are the runs of each block in a thread, ``trip_counts`` those of each loop head.
-    ``data_inputs`` (which depend on data) and ``assumptions`` (about branches) map names to the
-    index of the deciding instruction.
+    ``block_runs`` is the number of times that a thread runs each block. ``trip_counts`` has the
+    trip count of each loop, by its head. ``data_inputs`` (which depend on data) and ``assumptions``
+    (about branches) map names to the index of the deciding instruction.
 
     The guard at the exit of a loop gives the trip count of the loop. With several exits, the trip
     count is the iteration in which the first exit is taken.
@@ -323,7 +316,7 @@ class KernelAnalysis:
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
         self._guarded_blocks: dict[str, Collection[int]] = {}
         slow = (offset // WORD for offset, name in function.callees if is_slow_path(name))
-        self._slow_paths = min(slow, default=len(body))  # all code from here on is slow paths
+        self._slow_paths = min(slow, default=len(body))  # first index of slow paths
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
@@ -333,7 +326,7 @@ class KernelAnalysis:
         self.values.is_final = True
 
     def instructions(self) -> Iterator[tuple[int, int, Instruction]]:
-        """Yield each instruction that can run, with its block and place."""
+        """Yield each instruction that can run, with its block and its index in the block."""
         for number in self.block_runs:
             for place, one in enumerate(self.graph.blocks[number].body):
                 yield number, place, one
@@ -349,13 +342,13 @@ class KernelAnalysis:
         return len(self.data_inputs) + early
 
     def input_name(self, name: str) -> str:
-        """Return a data input's name; the prefix ``chance`` in ``name`` stands for skip or take."""
+        """Return a data input's name; ``skip`` or ``take`` replaces a prefix ``chance``."""
         word, _, place = name.partition("_")
         others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
         return next((each for each in others if each in self.data_inputs), name)
 
     def guarded_lines(self, name: str) -> str:
-        """Return, as text, the source lines that a data input describes: "lines 4 to 7"."""
+        """Return a text such as "lines 4 to 7" for the code that a data input guards."""
         blocks = self._guarded_blocks.get(name, ())
         every = {self.lines.get(one.index, 0) for n in blocks for one in self.graph.blocks[n].body}
         if not (every := every - {0}):
@@ -413,7 +406,6 @@ class KernelAnalysis:
             self.trip_counts[head] = self._find_trip_count(self.graph.loops[head])
         return self.trip_counts[head]
 
-    # --- how often a block runs
     def _runs_per_iteration(self, number: int) -> IntExpr:
         """Return how often a block runs per iteration of its loop, or per thread if it has none."""
         if number not in self._entry_counts:
@@ -434,7 +426,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product summed over iterations; a factor ``staying`` excludes the last one."""
+        """Sum a product over iterations; a factor ``staying`` excludes the last iteration."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -479,7 +471,7 @@ class KernelAnalysis:
         return self.graph.innermost_loops.get(number)
 
     def _edge_runs(self, number: int, successor: int, around: int | None) -> IntExpr:
-        """Return how often one block leads to another, per iteration of a loop around both."""
+        """Return how often a block leads to a successor, per iteration of a loop around both."""
         often = self._runs_per_iteration(number) * self._branch_share(number, successor)
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
@@ -498,7 +490,6 @@ class KernelAnalysis:
         return runs
 
     def _branch_share(self, number: int, successor: int) -> IntExpr:
-        """Return the share of a block's runs that continue at a successor."""
         block = self.graph.blocks[number]
         if len(set(block.successors)) == 1:
             return ONE
@@ -551,9 +542,9 @@ class KernelAnalysis:
     def _rare_path(self, block: BasicBlock, successor: int) -> str:
         """Return "slow" or "wait" if a branch rarely leads to a successor, else "".
 
-        "slow": the code calls a function for divisions or roots, or is the longer side of a branch
-        in a mathematical function that handles special values. "wait": a loop polls what other
-        threads write.
+        "slow": the successor calls a function for divisions or roots, or is the longer side of a
+        branch for special values in a mathematical function. "wait": the successor begins a loop
+        that polls.
         """
         graph, is_slow = self.graph, self._is_slow_path(block)
         near = [successor, *graph.blocks[successor].successors]
@@ -587,14 +578,10 @@ class KernelAnalysis:
         return line not in kinds.branches | kinds.loops
 
     def _is_slow_path(self, block: BasicBlock) -> bool:
-        """True if a block belongs to the compiler's function for special values."""
         return bool(block.body) and block.body[0].source_index >= self._slow_paths
 
     def _is_wait(self, loop: Loop) -> bool:
-        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address.
-
-        A loop that elects threads one by one (ELECT) for a uniform operation counts as polling.
-        """
+        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address."""
         body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
         if any(one.name in ("NANOSLEEP", "SYNCS", "ELECT") for one in body):
             return True
@@ -612,8 +599,7 @@ class KernelAnalysis:
     def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
         """True if a branch of the source depends on data that differ between threads.
 
-        The share of threads is then an input. For loops (and for branches if ``given`` has loaded
-        values), loaded values are inputs instead: they decide all copies of an unrolled loop.
+        The share of threads is then an input.
         """
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if line not in kinds.branches - kinds.loops:
@@ -635,11 +621,7 @@ class KernelAnalysis:
         )
 
     def _name_branch(self, block: BasicBlock) -> str:
-        """Record the share of threads at a branch as a data input, and return its name.
-
-        ``take`` is the share of threads that run the code at the target, if the other threads skip
-        that code; otherwise ``skip`` is the share of threads that skip the code after the branch.
-        """
+        """Record the share of threads at a branch as a data input, and return its name."""
         at = block.terminator.index
         others = {f"chance{name[4:]}": place for name, place in self.data_inputs.items()}
         place = record_name("chance", self.lines, at, others)[len("chance") :]
@@ -649,7 +631,6 @@ class KernelAnalysis:
         return word + place
 
     def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
-        """Return the blocks that run only if a branch continues at ``successor``."""
         graph = self.graph
         loop = graph.loops.get(successor)
         entries = [
@@ -674,7 +655,6 @@ class KernelAnalysis:
         with_keyword = (line for line in every if line in self._line_kinds.loops)
         return next(with_keyword, self.lines.get(head[0]) or self.lines.get(exit_index))
 
-    # --- trip counts
     def _find_trip_count(self, loop: Loop) -> IntExpr:
         """Return how often the head of a loop runs per entry, and record the exits of the loop."""
         counts: list[IntExpr | None] = []

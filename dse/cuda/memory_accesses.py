@@ -1,11 +1,12 @@
 """Count the memory requests of warps: addresses of lanes, sectors, wavefronts and footprints.
 
-Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each, for all lanes that want
-it (CUDA C++ Programming Guide, shared memory). A wavefront carries 4 bytes a lane, so that accesses
-of 8 bytes a lane are served by half warps and those of 16 by quarters. Two such parts share a
-wavefront if lanes next to each other, or two apart, load the same in pairs (NVIDIA, developer forum
-77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The L1 cache reads four
-sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
+Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each bank, for all lanes that
+need it (CUDA C++ Programming Guide, shared memory). A wavefront carries 4 bytes per lane. So
+accesses of 8 bytes per lane are served by half warps, and accesses of 16 bytes by quarter warps.
+Two such parts share a wavefront if pairs of lanes (neighbours, or two apart) load the same bytes
+(NVIDIA, developer forum 77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The
+L1 cache reads four sectors in a wavefront, each from a different quarter of a line (Khairy 2020,
+Accel-Sim).
 
 From one iteration or block to the next, the addresses of all lanes mostly move by the same
 constant. Then only their offsets in a sector matter, whose distribution is computed exactly. If
@@ -59,13 +60,15 @@ Lanes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def sectors(addresses: Lanes, active: Mask, width: int) -> Any:
+def sectors(addresses: Lanes, active: Mask, width: int, size: int = SECTOR) -> Any:
     """Return the number of sectors of each request, from the first bytes of its active lanes.
+
+    Pieces of another ``size`` in bytes may be counted instead.
 
     >>> sectors(4 * np.arange(32)[None], np.ones((1, 32), bool), 4).tolist()
     [4]
     """
-    return _sort_distinct(_touched_pieces(addresses, active, width, SECTOR))[1].sum(axis=-1)
+    return _sort_distinct(_touched_pieces(addresses, active, width, size))[1].sum(axis=-1)
 
 
 def cache_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
@@ -90,7 +93,6 @@ def shared_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool 
 def _count_by_groups(
     count: Callable[[int], Any], addresses: Lanes, active: Mask, width: int, load: bool
 ) -> Any:
-    """Return ``count(groups)``, with half as many groups if pairs of lanes load the same words."""
     words = max(width // WORD, 1)
     if load and words > 1:
         return np.where(_has_equal_pairs(addresses, active), count(words // 2), count(words))
@@ -110,10 +112,7 @@ def _active_groups(active: Mask, groups: int) -> Any:
 
 
 def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
-    """Return the mask of requests in which pairs of active lanes have equal addresses.
-
-    The lanes of all pairs are next to each other, or all are two apart.
-    """
+    """Return the mask of requests in which pairs of active lanes have equal addresses."""
     lanes = np.arange(addresses.shape[-1])
     return np.logical_or.reduce([
         ((addresses == addresses[:, lanes ^ by]) | ~active | ~active[:, lanes ^ by]).all(axis=-1)
@@ -182,13 +181,12 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
         if not _is_block_condition(one) or any(used[n] > 1 for n in _block_axes(one))
     )
     guard = IntExpr({factors: 1})
-    return launch.compute_once(  # type: ignore[no-any-return]
+    return launch.compute_once(
         atom_expr("requests", address, guard), lambda: compute_requests(launch, address, guard)
     )
 
 
 def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> list[Atom]:
-    """Return the atoms in the trip counts on which an address or a guard depends."""
     every = {
         **required_trip_counts(address, launch.trip_counts),
         **required_trip_counts(guard, launch.trip_counts),
@@ -282,8 +280,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: Number of runs of an instruction (as an expression, per warp, and per thread), the expression of
-#: its active lanes, and whether its guard is known.
+#: How often an instruction runs: an expression, the numbers per warp and per thread, the expression
+#: of its active lanes, and whether its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -293,10 +291,11 @@ Address = tuple[IntExpr, int]
 class MemoryAccess:
     """The requests of a memory instruction, on average over warps.
 
-    ``runs`` is the block of the instruction and the number of its runs. ``sectors`` is None if the
-    address depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
-    ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. The guard depends on the
-    inputs ``lane_inputs``, the addresses depend on ``address_inputs``.
+    ``runs`` is the instruction's block and number of runs. ``sectors`` is None if the address
+    depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
+    ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. Atomics change
+    ``atomic_words`` words. The guard depends on the inputs ``lane_inputs``, the addresses depend on
+    ``address_inputs``.
     """
 
     instruction: Instruction
@@ -306,6 +305,7 @@ class MemoryAccess:
     wavefronts: float
     min_sectors: float
     copied_bytes: float
+    atomic_words: float
     lane_inputs: frozenset[Atom]
     address_inputs: frozenset[Atom]
     is_guard_known: bool
@@ -326,10 +326,10 @@ class MemoryAccess:
 class MemoryAccesses:
     """The memory requests of a launch, added one by one.
 
-    ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. Requests of a
-    warp count sectors. Each byte that a block loads or stores counts once as traffic of the L2
-    cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in
-    caches.
+    ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. A warp's
+    requests are counted in sectors. Each byte that a block loads or stores counts once as traffic
+    of the L2 cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to
+    stay in caches.
 
     Bytes at unknown addresses are assumed to be touched by no other access. Their number is limited
     by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
@@ -346,12 +346,15 @@ class MemoryAccesses:
         self.analysis, self.launch, self._required_inputs = analysis, launch, required_inputs
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch, self._array_bytes)
+        self._atomics = Footprints(launch, self._array_bytes)
+        #: Sizes of the arrays with atomics at unknown addresses, by argument.
+        self._atomic_limits: dict[int | None, float] = {}
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._local_bytes = 0.0
-        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown one).
+        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown).
         self._unknown_bytes: dict[tuple[str, int | None], float] = defaultdict(float)
         self._unknown_accesses: dict[tuple[str, Address | None], float] = {}
-        #: Arguments that are addresses of arrays, which begin at whole lines.
+        #: Arguments that are addresses of arrays. An array begins at a whole cache line.
         self._bases = launch.pointers.difference(launch.arguments)
         self._address_cache: dict[tuple[IntExpr, int], Address] = {}
 
@@ -374,11 +377,18 @@ class MemoryAccesses:
         if (copied := self._bulk_bytes(one, block, place)) is not None:
             width, least, wavefronts = int(copied), copied / SECTOR, copied / (QUARTERS * SECTOR)
             sectors = least if sectors is not None else None
-        is_known = False
+        is_known, words = False, 0.0
         direction = "store" if one.kind in STORES else "load"
         if many and one.kind in GLOBAL and address is not None:
-            threads = per_thread * self.launch.threads
-            is_known = self._footprints.add(address, width, threads, direction)
+            most = per_thread * self.launch.threads * max(width, SECTOR)
+            if sectors is not None:
+                most = min(most, SECTOR * sectors * many * len(self.launch.active))
+            is_known = self._footprints.add(address, width, most, direction)
+            if one.kind == "atomic":
+                self._atomics.add(address, width, most, direction)
+        if one.kind == "atomic":
+            changed = self._request_cost(one, address, guard, WORD)[0]
+            words = lanes * width / WORD if changed is None else changed
         request = MemoryAccess(
             instruction=one,
             runs=(block, runs),
@@ -387,6 +397,7 @@ class MemoryAccesses:
             wavefronts=wavefronts,
             min_sectors=least,
             copied_bytes=lanes * width,
+            atomic_words=words,
             lane_inputs=lane_inputs,
             address_inputs=address_inputs,
             is_guard_known=is_guard_known,
@@ -396,6 +407,9 @@ class MemoryAccesses:
         warps = len(self.launch.active)
         if one.kind in GLOBAL and not is_known:
             array = None if address is None else self._argument_of(address)
+            if one.kind == "atomic":
+                size = math.inf if array is None else self._array_bytes.get(array, math.inf)
+                self._atomic_limits[array] = size
             distinct = request.bytes * warps * many / self._repeated_iterations(block, address)
             # accesses that the compiler duplicated have equal addresses
             before = self._unknown_accesses.get((direction, address), 0.0) if address else 0.0
@@ -474,6 +488,10 @@ class MemoryAccesses:
             of_launch = self._footprints.total_bytes(all_blocks=True)
             of_launch = of_launch + self._unknown_total(blocks)
             footprints["launch_bytes"] = of_launch, blocks * threads, "elements"
+            of_atomics = self._atomics.total_bytes(all_blocks=True)
+            of_atomics[0] += min(sum(self._atomic_limits.values()), of_launch.sum())
+            if of_atomics.any() and math.inf not in self._atomic_limits.values():
+                footprints["atomic_bytes"] = of_atomics, blocks * threads, "elements"
         values, formulas = {}, {}
         for name, (parts, size, quantity) in footprints.items():
             fixed, grows = parts.tolist()
@@ -483,9 +501,7 @@ class MemoryAccesses:
                 formulas[name] = f"{before}{grows / size:.10g} * {quantity}"
         return values, formulas
 
-    # --- addresses
     def _address(self, instruction: Instruction, block: int, place: int) -> Address | None:
-        """Return the address of an instruction as an expression; None if its text has none."""
         if (parts := address_terms(instruction.text, instruction.kind == "global_copy")) is None:
             return None
         values, total = self.analysis.values, ZERO
@@ -507,7 +523,6 @@ class MemoryAccesses:
         return result
 
     def _is_known(self, value: IntExpr) -> bool:
-        """True if a value is known at each thread and does not depend on data."""
         return not any(
             one.kind in _UNKNOWN_KINDS
             or (one.kind == "argument" and one.args[0] not in self.launch.arguments)
@@ -524,14 +539,17 @@ class MemoryAccesses:
         return _is_constant(one) if shared else is_device_array(one)
 
     def _request_cost(
-        self, instruction: Instruction, address: Address | None, guard: IntExpr
+        self, instruction: Instruction, address: Address | None, guard: IntExpr, size: int = SECTOR
     ) -> tuple[float | None, float, float, float]:
-        """Return means per request: sectors, wavefronts, minimum number of sectors, and lanes."""
+        """Return means per request: sectors, wavefronts, minimum number of sectors, and lanes.
+
+        Pieces of another ``size`` may be counted instead of sectors.
+        """
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
         offset %= unit  # only the offset within a unit matters
-        access = access_width(instruction), load, shared
+        access = access_width(instruction), load, shared, size
 
         def compute_cost() -> tuple[float | None, float, float, float]:
             strides, rest = tuple[tuple[int, int], ...](), variable
@@ -556,7 +574,7 @@ class MemoryAccesses:
             return sectors, wavefronts, every.min_sectors(access[0]), lanes
 
         key = atom_expr("requests", variable or ZERO, guard)
-        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
+        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)
 
 
 def _matrix_share(instruction: Instruction) -> float:
@@ -579,12 +597,11 @@ def _lane_part(address: IntExpr) -> IntExpr:
 
 
 def _mean_cost(
-    requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool
+    requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool, size: int
 ) -> tuple[float, float, float]:
-    """Return the mean sectors, the mean wavefronts and the fewest possible sectors of requests."""
     count = shared_wavefronts if shared else cache_wavefronts
     wavefronts = requests.mean(count(addresses, requests.active, width, load=load))
-    touched = requests.mean(sectors(addresses, requests.active, width))
+    touched = requests.mean(sectors(addresses, requests.active, width, size))
     return touched, wavefronts, requests.min_sectors(width)
 
 
@@ -626,8 +643,8 @@ _EVALUABLE_KINDS = (
 )
 
 ByteRanges = npt.NDArray[np.int64]
-#: Arrays (or the address if there is none), strides by iterations, strides by blocks, and the bytes
-#: touched before any of these moves.
+#: Arrays (or the address if there is none), strides per iteration, strides per block, and the bytes
+#: touched at iteration and block 0.
 AccessPattern = tuple[tuple[object, ...], Strides, Strides, ByteRanges]
 #: Direction, arrays and strides: accesses with equal keys form one set.
 AccessKey = tuple[str, tuple[object, ...], Strides, Strides]
@@ -646,10 +663,10 @@ class ByteSet:
         self.low, self.high = int(self.ranges[0, 0]), int(self.ranges[-1, 1])
 
     def repeat(self, stride: int, count: int) -> ByteSet:
-        """Return the union of the set with its copies, each ``stride`` bytes after the last.
+        """Return the union of the set with its copies, which are ``stride`` bytes apart.
 
-        If there are too many copies, only the first copies are computed: once copies are farther
-        from the first than the length of the set, each copy adds the same number of bytes.
+        Only the first copies are computed if there are too many. Once copies are farther from the
+        first than the length of the set, each copy adds the same number of bytes.
         """
         if stride == 0 or count <= 1:
             return self
@@ -685,7 +702,6 @@ def byte_count(ranges: ByteRanges) -> int:
 
 
 def _sector_span(low: int, high: int) -> float:
-    """Return the total size in bytes of the sectors that the addresses from low to high touch."""
     return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
 
 
@@ -702,7 +718,7 @@ def union_ranges(ranges: ByteRanges) -> ByteRanges:
     return np.stack([ranges[first, 0], reach[last]], axis=1)
 
 
-#: Bytes that do not depend on the size of the block or launch, and bytes that grow with this size.
+#: Bytes that do not depend on the size of the block or launch, and bytes that grow with that size.
 FixedAndGrowing = npt.NDArray[np.float64]
 
 
@@ -717,8 +733,8 @@ class Footprints:
         self._max_bytes: dict[AccessKey, float] = {}
         self._grows_with_threads: set[AccessKey] = set()
 
-    def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """Add an access by ``threads`` threads of a block; return True if its address is known."""
+    def add(self, address: Address, width: int, most: float, direction: str) -> bool:
+        """Add an access that touches at most ``most`` bytes of a block; return True if known."""
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
             moving, lambda: self._access_pattern(moving, width), "pattern", width
@@ -730,7 +746,7 @@ class Footprints:
         self._sets.setdefault(key, []).append(base + fixed)
         if len(base) > 1 or base[0, 1] - base[0, 0] > width:
             self._grows_with_threads.add(key)
-        self._max_bytes[key] = self._max_bytes.get(key, 0.0) + threads * max(width, SECTOR)
+        self._max_bytes[key] = self._max_bytes.get(key, 0.0) + most
         return True
 
     def _access_pattern(self, address: IntExpr, width: int) -> AccessPattern | None:
@@ -756,11 +772,7 @@ class Footprints:
         return loaded + stored
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes loaded or stored, limited for each array to the range that is touched.
-
-        The bytes of one block grow with its size, unless each access touches only one address. The
-        bytes of all blocks grow with the grid if the block index changes the addresses.
-        """
+        """Return the bytes loaded or stored, limited for each array to the range touched."""
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1
         for key, ranges in self._sets.items():
@@ -771,8 +783,8 @@ class Footprints:
             strides = (*iterations, *blocks) if all_blocks else iterations
             for step, many in sorted(strides, key=lambda stride: abs(stride[0])):
                 touched = touched.repeat(step, many)
-            size = min(touched.sector_bytes(), grid * self._max_bytes[key])
             moves = any(step for step, _ in blocks)
+            size = min(touched.sector_bytes(), (grid if moves else 1) * self._max_bytes[key])
             grows = moves if all_blocks else key in self._grows_with_threads
             by_array.setdefault(arrays, []).append((touched, size, grows))
         total = np.zeros(2)

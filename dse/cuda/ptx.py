@@ -1,8 +1,8 @@
-"""Read PTX into the record of machine instructions, so that the same counters count both.
+"""Read PTX text into the records of machine instructions, so that one counter reads both.
 
 Hong (2012, §2.6.2) counts in PTX and asks for a count by basic blocks of an intermediate
-representation (§7.1.1). Each PTX operation becomes the equivalent machine operation, with the class
-of Table 7 there: comparisons, shifts, logic and conversions are ``move``.
+representation (§7.1.1). Each PTX operation becomes the equivalent machine operation. It gets its
+class from Hong's Table 7: comparisons, shifts, logic and conversions are ``move``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dse.cuda.instructions import WORD, Instruction
 from dse.cuda.source import closing_bracket
 from symbolic.errors import DseError
 
-#: The machine operation, as ``d = op(a, b, c)``, for integer operations and Table 7's "alu".
+#: Machine operations for integer operations and class "alu" of Table 7, as ``d = op(a, b, c)``.
 _INTEGER_FORMS = {
     "add": "IADD3 {d},{a},{b},RZ", "sub": "IADD3 {d},{a},-{b},RZ", "neg": "IADD3 {d},-{a},RZ,RZ",
     "mul": "IMAD {d},{a},{b},RZ", "mad": "IMAD {d},{a},{b},{c}", "abs": "IABS {d},{a}",
@@ -29,7 +29,6 @@ _INTEGER_FORMS = {
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
 _INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
-#: The machine operations for operations on predicates.
 _PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
@@ -60,9 +59,9 @@ _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 #: Modifiers of machine code by the bytes of an access.
 _MODIFIERS = {1: ".U8", 2: ".U16", 8: ".64", 16: ".128"}
 
-#: Offset of the arguments in the constant bank, beyond everything else there.
+#: Offset of the arguments in the constant bank, above all other contents.
 _ARGUMENT_BASE = 0x400
-#: Operand of the machine code that stands for an unknown constant whose low half is 0.
+#: Machine operand that stands for an unknown constant whose low half is 0.
 _HIGH = "c[0x5][0x0]"
 #: Comments, and directives about source files, which end without a semicolon.
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
@@ -89,7 +88,7 @@ def is_ptx(text: str) -> bool:
 
 
 def find_entries(text: str, file: str) -> dict[str, int]:
-    """Return, by the name of each kernel, the position at which it begins in PTX text."""
+    """Return the position at which each kernel begins in PTX text, by the kernel's name."""
     heads = re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
     places = {head[1]: head.end() for head in heads}
     if not places:
@@ -144,9 +143,7 @@ class PtxReader:
         )
         return function, names, body, lines
 
-    # --- declarations
     def _arguments(self) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
-        """Return offsets and sizes of the arguments, and their names."""
         result, names, offset = [], [], 0
         for number, (align, kind, name, many) in enumerate(_PARAMETER.findall(self.head)):
             size = _type_size(kind)
@@ -159,7 +156,6 @@ class PtxReader:
         return tuple(result), tuple(names)
 
     def _place_variables(self) -> None:
-        """Assign addresses to the arrays that the kernel names."""
         body = self.text[self.begin : self.end]
         arrays = 0
         for space, more, kind, name, many in _VARIABLE.findall(self.text):
@@ -198,9 +194,7 @@ class PtxReader:
             statements.append(statement)
         return statements, labels, lines
 
-    # --- instructions
     def _instruction(self, index: int, statement: str, labels: Mapping[str, int]) -> Instruction:
-        """Return a statement as a machine instruction."""
         guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
         name, _, text = rest.partition(" ")
         first, *parts = name.split(".")
@@ -261,7 +255,6 @@ class PtxReader:
         return written, f"{opcode} {text.replace('--', '')}"
 
     def _comparison(self, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return the predicates that ``setp`` writes, and its machine operation."""
         written = [self._predicate(each) for each in operands[0].split("|")]
         values = [self._value(each) for each in operands[1:3]]
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
@@ -298,7 +291,6 @@ class PtxReader:
         opcode += _MODIFIERS.get(many * _type_size(parts[-1]), "")
         return written, f"{opcode} {','.join([*written[:1], *values])}"
 
-    # --- operands
     def _destinations(self, operand: str, predicate: bool) -> list[str]:
         names = re.split(r"[\s,|]+", operand.strip("{} "))
         if predicate:
@@ -306,7 +298,6 @@ class PtxReader:
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand: several values if the operand is a vector."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
@@ -323,7 +314,6 @@ class PtxReader:
         return self.registers.setdefault(name, f"P{4 * len(self.registers)}")
 
     def _value(self, operand: str) -> str:
-        """Return a source operand in the notation of machine code."""
         if operand.startswith("["):
             parts = [each.strip() for each in re.split(r"[+,]", operand[1:-1].strip("{} "))]
             return f"[{self._address(parts)}]"
@@ -347,7 +337,6 @@ class PtxReader:
         return self._register(operand)
 
     def _address(self, parts: list[str]) -> str:
-        """Return the text of an address: a register, array or argument, plus a number."""
         values = [self._value(each.strip("{} ")) for each in parts if each]
         first, *rest = values or ["RZ"]
         if (constant := re.match(r"c\[0x0\]\[(\w+)\]", first)) and rest:

@@ -1,10 +1,10 @@
 """Derive the values of registers at an instruction from the instructions that wrote them.
 
 A register that a loop changes is an ``entry`` atom at the loop's head. If the register grows by the
-same amount in each iteration, the atom is solved: amount × iteration, counted from 0. After
-the loop, the last iteration is inserted. Values that cannot be derived are ``unknown`` atoms,
-values from memory are ``loaded`` ones. Values are assumed to be whole and not negative where the
-hardware's unsigned and signed forms differ, and low halves of pairs stand for the pair.
+same amount in each iteration, the atom is solved: amount × iteration, counted from 0. After the
+loop, the last iteration is inserted. Values that cannot be derived are ``unknown`` atoms, and
+values from memory are ``loaded`` atoms. Where signed and unsigned operations differ, values are
+assumed not to be negative. The low half of a register pair stands for the pair.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _MAY_ALIAS = ("ST", "CALL")
 def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     """Return the stack words that each local load and store accesses, by instruction index.
 
-    Return nothing if some store could write to any word: if its address is computed or generic, if
-    it is in a called function, or if it writes less than a word.
+    The result is empty if a store could write to any word: its address is computed or generic, it
+    is in a called function, or it writes less than a word.
     """
     local = [one for one in body if one.kind in ("local_load", "local_store")]
     if not local or any(one.name in _MAY_ALIAS for one in body):
@@ -80,7 +80,7 @@ _SIGNED_SHIFT = 31
 
 
 class Operation:
-    """One result of an instruction at its place; methods return the values that it reads."""
+    """One result of an instruction; methods return the values that the instruction reads."""
 
     def __init__(
         self, values: RegisterValues, one: Instruction, result: int, block: int, place: int
@@ -139,7 +139,7 @@ def _mad(op: Operation) -> IntExpr:
 
 
 def _upper_half(op: Operation, text: str) -> IntExpr:
-    """Return the high half of a pair of registers, given an operand that names the low half."""
+    """Return the high half of a register pair, given the operand that names the low half."""
     register = re.fullmatch(r"(U?R)(\d+)", text)
     if register is None:
         return ZERO if text.endswith("RZ") else op.unknown("upper")
@@ -147,7 +147,6 @@ def _upper_half(op: Operation, text: str) -> IntExpr:
 
 
 def _shift(op: Operation) -> IntExpr:
-    """Return a shifted value; PTX's shift to the right (SHFR) may shift 64 bits."""
     parts = op.inputs()
     value, by = parts[0], parts[1].constant_value
     if "L" in op.modifiers:
@@ -164,7 +163,7 @@ def _shift(op: Operation) -> IntExpr:
 
 
 def _multiply_wide(op: Operation) -> IntExpr:
-    """Return PTX's 64-bit product; if one factor is a large constant, it is part of a quotient."""
+    """Return PTX's 64-bit product, as a quotient if one factor is a large constant."""
     value, by = op.inputs()[:2]
     value, by = (by, value) if by.constant_value is None else (value, by)
     factor = by.constant_value
@@ -174,7 +173,6 @@ def _multiply_wide(op: Operation) -> IntExpr:
 
 
 def _divide(op: Operation) -> IntExpr:
-    """Return the quotient or remainder of PTX, for which machine code has many instructions."""
     above, below = op.inputs()[:2]
     result = floordiv(above, below)
     return result if op.name == "IDIV" else above - below * result
@@ -197,7 +195,7 @@ def _lea(op: Operation) -> IntExpr:
 
 
 def _logic(op: Operation) -> IntExpr:
-    """Return the value of LOP3, given by a truth table of three bits, if it is a mask or a sum."""
+    """Return the value of LOP3, a bitwise function whose truth table is an operand."""
     parts = op.inputs()
     table = next((p.constant_value for p in parts[3:4]), None)
     first, second = (*parts, ZERO)[:2]
@@ -231,7 +229,6 @@ def _move(op: Operation) -> IntExpr:
 
 
 def _load_constant(op: Operation) -> IntExpr:
-    """Return the value of LDC, which reads a constant of the launch or the jump table."""
     if (read := op.values.constants.jump_table_entry(op.operands[-1])) is None:
         return _move(op)
     register, offset = read
@@ -251,7 +248,7 @@ def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
 
 
 def _load_half_pair(op: Operation) -> IntExpr:
-    """Return the constant that HFMA2 loads as two 16-bit numbers by a product of zeros."""
+    """Return the 32-bit constant that HFMA2 loads: it computes 0 * 0 + c for each 16-bit half c."""
     operands = op.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
         return op.unknown("halves")
@@ -283,11 +280,11 @@ def _least_or_most(op: Operation) -> IntExpr:
     choose = op.values.choose
     with_size = choose(is_first_size, signed, first_negative)
     with_negative = choose(is_first_size, second_negative, signed)
-    return choose(is_second_size, with_size, with_negative)  # type: ignore[no-any-return]
+    return choose(is_second_size, with_size, with_negative)
 
 
 def _vote(op: Operation) -> IntExpr:
-    """Return an unknown result of VOTE; all votes for the mask of active lanes share it."""
+    """Return an unknown value for VOTE, the same for all votes for the mask of active lanes."""
     if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
         return _unknown_value("lanes", 0, 0)
     return op.unknown(op.opcode)
@@ -313,7 +310,7 @@ def _compare(op: Operation) -> Condition:
     operands = op.operands
     first, second = (op.value(each) for each in operands[2:4])
     word = op.modifiers[0]
-    if "EX" in op.modifiers:  # the result for the high halves follows from that for the low ones
+    if "EX" in op.modifiers:  # uses the comparison of the low halves
         when = op.condition(operands[-1])
         return when if op.result == 0 else negate(when)
     difference = first - second
@@ -359,7 +356,7 @@ def _choose_condition(when: Condition, if_true: Condition, if_false: Condition) 
 
 
 def _predicate_logic(op: Operation) -> Condition:
-    """Return the condition of PLOP3, a truth table of three predicates."""
+    """Return the condition of PLOP3, a function of three predicates given by its truth table."""
     read = [op.condition(each) for each in op.operands[2:5]]
     tables = [int(each, 16) for each in op.operands[5:7]]
     table = tables[min(op.result, len(tables) - 1)]
@@ -417,7 +414,8 @@ EVALUATORS: dict[str, Evaluator] = {
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Upper limit on the number of merging paths that are distinguished; value of a path that ends.
+#: _MAX_PATHS: upper limit on the number of merging paths that are distinguished. _UNREACHABLE:
+#: value of a path that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 
 
@@ -444,7 +442,6 @@ class RegisterValues:
         self._substitution_cache: dict[frozenset[int] | None, Substitution] = {}
         self._guard_cache: dict[tuple[int, int], Condition] = {}
 
-    # --- registers
     def guard_condition(self, block: int, place: int) -> Condition:
         """Return the condition under which an instruction takes effect."""
         result = TRUE
@@ -455,7 +452,7 @@ class RegisterValues:
     def value_before(self, register: str, block: int, place: int, assumed_guard: str = "") -> Any:
         """Return the value of a register (or the condition of a predicate) before an instruction.
 
-        ``assumed_guard`` holds there, so writes whose guard is its opposite are skipped.
+        ``assumed_guard`` is a guard that holds there. Writes under the opposite guard are skipped.
         """
         body = self.graph.blocks[block].body
         for before in reversed(self._writes[block].get(register, ())):
@@ -484,7 +481,6 @@ class RegisterValues:
         return self._cache[key]
 
     def _computed_value(self, register: str, block: int, place: int) -> Any:
-        """Return the value that an instruction writes to a register if its guard holds."""
         key = ("computed", register, block, place)
         if key not in self._cache:
             one = self.graph.blocks[block].body[place]
@@ -492,7 +488,7 @@ class RegisterValues:
         return self._cache[key]
 
     def choose(self, condition: Condition, if_true: Any, if_false: Any) -> Any:
-        """Return an expression for one value if a condition holds, and for the other if not."""
+        """Return an expression that is ``if_true`` if a condition holds, else ``if_false``."""
         if condition == TRUE or if_true == if_false:
             return if_true
         if condition == FALSE:
@@ -523,7 +519,7 @@ class RegisterValues:
         return self._cache[key]
 
     def _value_from_predecessors(self, register: str, block: int, loop: Loop | None) -> Any:
-        """Return the value of a register when a block is entered (a loop head: before the loop)."""
+        """Return the value of a register on entry to a block (for a loop head: before the loop)."""
         before = self.graph.blocks[block].predecessors
         before = [each for each in before if not loop or each not in loop.blocks]
         if not before:
@@ -588,7 +584,6 @@ class RegisterValues:
                 return False
         return False
 
-    # --- operands
     def predicate_condition(self, text: str, block: int, place: int) -> Condition:
         """Return the condition of a predicate before an instruction."""
         if text.startswith("!"):
@@ -611,7 +606,6 @@ class RegisterValues:
                 return -value if result[0] else value
         return _unknown_value(text, block, place)
 
-    # --- operations
     def _evaluate(self, instruction: Instruction, register: str, block: int, place: int) -> Any:
         results = instruction.results
         predicate = register.lstrip("U")[0] == "P"
@@ -637,7 +631,6 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the value of a result register that is not the first of the result."""
         if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
             word = self.constants.next_word(op.operands[-1], op.register_distance(register))
             return op.unknown(text) if word is None else word
@@ -649,9 +642,8 @@ class RegisterValues:
                 return multiply_high(first, second, signed="U32" not in op.modifiers)
         return op.unknown(register)
 
-    # --- loops
     def solved_guard(self, block: int, place: int) -> Condition:
-        """Return a guard's condition, with loop-carried values as functions of iterations."""
+        """Return the condition of a guard, with loop-carried values as functions of iterations."""
         if (block, place) in self._guard_cache:
             return self._guard_cache[block, place]
         inside, after = self._substitutions(block)
@@ -666,7 +658,6 @@ class RegisterValues:
         return after.value(inside.value(value))
 
     def _substitutions(self, block: int) -> tuple[Substitution, Substitution]:
-        """Return the replacements of entry atoms, and of iterations after their loops."""
         inside = Substitution(self._loop_solution)
         after = Substitution(lambda one: self._after_loop(one, block))
         if not self.is_final:
@@ -676,7 +667,7 @@ class RegisterValues:
         return cache.setdefault(None, inside), cache.setdefault(around, after)
 
     def _after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
-        """Return the last iteration of a loop if a block is after it; else None.
+        """Return the last iteration of a loop if a block is after the loop; otherwise None.
 
         If ``inside`` is given, only loops inside that loop count, and the registers at their heads
         are solved as well.
@@ -704,13 +695,13 @@ class RegisterValues:
         if atom.kind != "entry":
             return None
         if atom not in self._solutions:
-            self._solutions[atom] = None  # found by recursive calls, which end here
+            self._solutions[atom] = None  # recursive calls end here
             self._solutions[atom] = self._solve_recurrence(atom)
         result = self._solutions[atom]
         return None if result is None else Substitution(self._loop_solution).value(result)
 
     def _solve_recurrence(self, entry: Atom) -> IntExpr | None:
-        """Return a register that a loop changes, at the loop's head, as a function of iteration."""
+        """Return the value of a register at the head of a loop, as a function of the iteration."""
         head, register = entry.args
         loop = self.graph.loops[head]
         here = IntExpr({(entry,): 1})
@@ -734,7 +725,7 @@ class RegisterValues:
         return self._previous_iteration(before, last, loop) if result is None else result
 
     def _previous_iteration(self, before: IntExpr, after: IntExpr, loop: Loop) -> IntExpr | None:
-        """Return a value that depends on other loop-carried values of the previous iteration."""
+        """Solve a register whose new value depends only on the number of the previous iteration."""
         after = Substitution(self._loop_solution).value(after)
         if not self.is_loop_invariant(after, loop, except_head=loop.head):
             return None
@@ -749,7 +740,7 @@ class RegisterValues:
     def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
         """True if an expression has the same value in all iterations of a loop.
 
-        It may depend on the iteration of the loop with the head ``except_head``.
+        The expression may depend on the iteration of the loop with the head ``except_head``.
         """
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:

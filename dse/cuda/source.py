@@ -89,7 +89,7 @@ def read_line_kinds(source: str) -> LineKinds:
 
 @lru_cache(maxsize=16)
 def signatures(source: str) -> Mapping[str, Signature]:
-    """Return the kernels of a source by name."""
+    """Return the signatures of the kernels in a source, by kernel name."""
     bare, result = blank_comments(source), {}
     for match in _KERNEL.finditer(bare):
         if match[3] == "__launch_bounds__":

@@ -25,7 +25,7 @@ _TYPES = (
     *(("BF16", "bf16"), ("TF32", "tf32"), ("S8", "int8"), ("U8", "int8")),
     *(("S4", "int4"), ("U4", "int4")),
 )
-#: Number types of instructions whose modifiers name none.
+#: Number types of instructions whose modifiers name no type.
 _TYPE_OF_NAME = {
     **dict.fromkeys(("HMMA", "HGMMA"), "fp16"),
     **dict.fromkeys(("IMMA", "IGMMA"), "int8"),
@@ -39,7 +39,7 @@ _TYPE_OF_NAME = {
 def tensor_flops(instruction: Instruction) -> tuple[str, float] | None:
     """Return the number type of a tensor instruction and its operations in one warp.
 
-    Return None if its name has no shape: that of ``tcgen05.mma`` (UTCHMMA) is in a register.
+    Return None if its name has no shape, as for ``tcgen05.mma`` (UTCHMMA).
 
     >>> tensor_flops(Instruction(0, "HMMA.16816.F32.BF16", "R4, R8, R12, R4"))
     ('bf16', 4096.0)

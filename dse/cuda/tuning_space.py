@@ -44,14 +44,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _T = TypeVar("_T")
-#: Values of macros by name.
 Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
-_TEXTS = ("assumed",)  # counts that are texts but no labels
-_COUNTS_VERSION = "8"  # increased if counts or messages change, to discard older cache entries
+_TEXTS = ("assumed",)  # results that are neither numbers nor labels
+_COUNTS_VERSION = "9"  # increased if counts or messages change, to discard older cache entries
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
-#: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
+#: Additional columns of a table, with their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
     "instructions": "all",
     "global_loads": "global_load_requests",
@@ -69,7 +68,7 @@ def count_macro_grid(
 
     Besides the quantities, the Dataset has averages per warp: ``instructions``, requests, sectors
     per load request, ``flops`` and ``floating_insts``. A variant that cannot be counted has NaN,
-    and the reason in ``status``. If no variant can be counted, the error of the first is raised.
+    and the reason in ``status``. If no variant can be counted, the first variant's error is raised.
     """
     import xarray as xr
 
@@ -119,7 +118,7 @@ def count_variants(
 ) -> list[dict[str, Any]]:
     """Return the quantities of each variant, or its ``status`` if it cannot be counted.
 
-    ``assumed`` maps quantities to the assumptions about them.
+    The entry ``assumed`` maps quantities to the assumptions about them.
     """
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
@@ -162,7 +161,6 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """Return a variant without the macros that do not occur in the source."""
     return {
         key: each
         for key, each in variant.items()
@@ -171,7 +169,6 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
 
 
 def _versions() -> tuple[str, ...]:
-    """Return what cached counts depend on besides the source: names of columns, and versions."""
     result = [_COUNTS_VERSION, *_EXTRA_COLUMNS]
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
@@ -182,10 +179,6 @@ def _versions() -> tuple[str, ...]:
 
 
 def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the counts of variants, which are compiled one by one and disassembled together.
-
-    Garbage collection is off during the count, because it takes 20 % of the time and frees little.
-    """
     was_enabled = gc.isenabled()
     gc.disable()
     file, variants, settings = work
@@ -258,7 +251,7 @@ def _check_work_stays(
     grid: Sequence[int | str],
     moving: str,
 ) -> None:
-    """Raise an error if blocks of other sizes along the ``moving`` axes would change the work."""
+    """Raise an error if other block sizes along the axes in ``moving`` would change the work."""
     for axis, size in zip(AXES, (*grid, "", "", ""), strict=False):
         if axis not in moving:
             continue
@@ -301,9 +294,9 @@ def compare_profile(
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, with the measured values.
 
-    Each row of the profile gives the values of macros, and of sizes that ``settings`` lacks. The
-    Dataset has each count of the profile as ``NAME`` (counted) and ``NAME_measured`` along
-    ``configuration``; ``status`` is the reason why a launch is not counted.
+    Each row of the profile gives the values of macros, and of the sizes that are not in
+    ``settings``. The Dataset has the counts ``NAME`` and the measured values ``NAME_measured``,
+    both along ``configuration``; ``status`` is the reason why a launch is not counted.
     """
     import xarray as xr
 

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
-
-#: Per regime of TMM: condition on its rows, coefficients fitted to them, coefficients set to 0.
+#: For each regime of TMM: the condition that selects its rows, the fitted coefficients, and the
+#: coefficients that are set to 0.
 _REGIMES = {
     "memory": (
         "bound == 2",
@@ -67,21 +67,17 @@ _REGIMES = {
 class Calibration(FitReport):
     """Quantities fitted to measured rows, with the errors of left-out groups.
 
-    Attributes
-    ----------
-    fits : mapping of str to Fit
-        One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if there
-        are rows in these regimes.
-    by : str or None
-        The column whose labels were left out, one at a time.
-    groups : mapping of str to array
-        (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
-    tried : tuple of mapping
-        Alternatives: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
-    undetermined : tuple of str
-        Quantities that the rows do not determine, and that have the value of the machine.
-    design : tuple of mapping
-        Rows to measure next, best first.
+    Attributes:
+        fits: One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if
+            there are rows in these regimes.
+        by: The column whose labels were left out, one at a time.
+        groups: (predicted - measured) / measured of the rows of each label, by a fit to all other
+            rows.
+        tried: For each alternative: its values (``set``), whether it was chosen (``chosen``), and
+            the error of left-out rows (``error``) or why there is none (``reason``).
+        undetermined: Quantities that the rows do not determine, and that have the value of the
+            machine.
+        design: Rows to measure next, best first.
     """
 
     fits: Mapping[str, Fit]
@@ -176,28 +172,25 @@ def calibrate(
     ``memory``: for ``apsp``, if 𝒯 S_D C < L. With ``regimes="together"`` all three coefficients are
     fitted at once, which does not need L / C.
 
-    Parameters
-    ----------
-    data :
-        As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the regime
-        of each row, if it is known.
-    model : str or Model
-        For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
-    regimes : str
-        For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the maximum to all.
-    machine, workload, set, where, columns, weights, free, per, start, bounds, progress :
-        As for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
-    to : str
-        The measured quantity.
-    residuals : str, optional
-        As for :func:`dse.fit`; default: ``"relative"``, but ``"absolute"`` for TMM.
-    leave_out : str, optional
-        A column; the rows of each of its labels are predicted by a fit to all other rows.
-    choose : mapping, optional
-        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The alternative with the
-        smallest error of left-out rows is chosen. Alternatives whose free quantities the rows do
-        not determine are listed, but never chosen.
+    Parameters:
+        data: As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim``
+            and ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the
+            regime of each row, if it is known.
+        model (str or Model): For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks``
+            and ``bound``.
+        regimes (str): For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the
+            maximum to all.
+        machine, workload, set, where, columns, weights, free, per, start, bounds, progress: As
+            for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
+        to (str): The measured quantity.
+        residuals (str, optional): As for :func:`dse.fit`; default: ``"relative"``, but
+            ``"absolute"`` for TMM.
+        leave_out (str, optional): A column; the rows of each of its labels are predicted by a fit
+            to all other rows.
+        choose (mapping, optional): Labels of switches to try: ``{"clock_overlap": ["none",
+            "full"]}``. The alternative with the smallest error of left-out rows is chosen.
+            Alternatives whose free quantities the rows do not determine are listed, but never
+            chosen.
 
     design : int
         The number of rows to propose for measurement, from the rows without a value of ``to``, or
@@ -313,7 +306,6 @@ def _calibrate_free(
 def _calibrate_by_label(
     data: Any, model: Model, names: Sequence[str], to: str, design: int, options: dict[str, Any]
 ) -> Calibration:
-    """Return the fits for each label of a switch in the rows, and the rows to measure next."""
     table = read_table(data)
     quantities = {name: model.resolve_symbol(name) for name in table.columns}
     columns = {q: n for n, q in quantities.items() if q in model.inputs and q not in names}
@@ -344,9 +336,7 @@ def _calibrate_by_label(
     fitted: dict[str, float] = {}
     undetermined: dict[str, None] = {}
     slopes = np.zeros((labels.size, len(values)))
-    order = sorted(
-        dict.fromkeys(labels.tolist()), key=lambda one: -int(measured[labels == one].sum())
-    )
+    order = sorted(dict.fromkeys(labels.tolist()), key=lambda x: -int(measured[labels == x].sum()))
     for label in order:
         here = labels == label
         which = {switches[0]: label} if switches else {}
@@ -398,7 +388,6 @@ _GRID_STEPS = 12
 def _add_grid(
     model: Model, arrays: dict[str, Floats], labels: Any, measured: Any
 ) -> tuple[dict[str, Floats], Any, Any]:
-    """Return the rows, and further rows on a grid over the typical ranges of the columns."""
     steps = []
     for name in arrays:
         row = model.quantity(name)
@@ -421,7 +410,7 @@ def _add_grid(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return, for each label, (predicted - measured) / measured of its rows if left out."""
+    """Return (predicted - measured) / measured for the left-out rows of each label."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)
@@ -444,7 +433,6 @@ def left_out_errors(
 
 
 def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
-    """Raise an error if a column ``bound`` has a value other than 0, 1 and 2."""
     table = read_table(data)
     if isinstance(columns, Mapping):
         header = columns.get("bound")

@@ -1,10 +1,10 @@
 """Propose the measurements that determine the free quantities of a model best.
 
 The next row is the one that reduces the mean variance of predictions over all candidates most. A
-prediction errs because quantities are not known, by a share of ``PRIOR`` before any measurement,
-and because the model is not exact: its error, a share of ``DISCREPANCY``, is similar for shapes
-whose columns differ by less than a factor of ``SIMILAR``. Without the second term the rows would
-be extreme shapes that lie close together (a D-optimal design), where the model is least exact.
+prediction has two errors. The quantities are uncertain: their relative error is ``PRIOR`` before
+any measurement. The model is not exact: its relative error, ``DISCREPANCY``, is similar for shapes
+whose columns differ by less than a factor of ``SIMILAR``. Without the second error, the rows would
+be extreme shapes that lie close together (a D-optimal design).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
 #: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
-#: Errors of the model are similar in rows whose columns differ by less than this factor.
+#: The model has similar errors in rows whose columns differ by less than this factor.
 SIMILAR = 4.0
-#: Relative step of numerical derivatives; maximum number of candidates that are compared.
+#: STEP: relative step of numerical derivatives. MAX_CANDIDATES: upper limit on compared candidates.
 STEP, MAX_CANDIDATES = 0.05, 2000
 #: A quantity is determined if its standard deviation is at most this share of ``PRIOR``.
 DETERMINED = 0.5
@@ -37,7 +37,7 @@ def log_slopes(
     to: str,
     options: Mapping[str, Any],
 ) -> Floats:
-    """Return derivatives of log predictions by log values, of shape (rows, quantities)."""
+    """Return the derivatives d log(prediction) / d log(value), shape (rows, quantities)."""
     from dse.evaluation import evaluate
 
     count = len(values)
@@ -51,8 +51,7 @@ def log_slopes(
     inputs: dict[str, Any] = {**columns, **moved}
     predicted = evaluate(model, outputs=[to], **options, **inputs)[to].values
     logs = np.log(np.broadcast_to(predicted, (count + 1, *next(iter(columns.values())).shape)))
-    slopes: Floats = ((logs[1:] - logs[0]) / steps[:, None]).T
-    return slopes
+    return ((logs[1:] - logs[0]) / steps[:, None]).T
 
 
 def similarity(columns: Mapping[str, Floats]) -> Floats:
@@ -64,8 +63,7 @@ def similarity(columns: Mapping[str, Floats]) -> Floats:
     logs = np.log(np.maximum(np.stack(list(columns.values()), axis=1), 1e-300)) / np.log(SIMILAR)
     squares = np.square(logs).sum(axis=1)
     apart = squares[:, None] + squares[None, :] - 2 * logs @ logs.T
-    result: Floats = np.exp(-np.maximum(apart, 0) / 2)
-    return result
+    return np.exp(-np.maximum(apart, 0) / 2)
 
 
 def determined_quantities(slopes: Floats) -> NDArray[np.bool_]:
@@ -76,8 +74,7 @@ def determined_quantities(slopes: Floats) -> NDArray[np.bool_]:
     """
     error = np.hypot(DISCREPANCY, NOISE)
     precision = np.eye(slopes.shape[1]) / PRIOR**2 + slopes.T @ slopes / error**2
-    known: NDArray[np.bool_] = np.sqrt(np.diag(np.linalg.inv(precision))) <= DETERMINED * PRIOR
-    return known
+    return np.sqrt(np.diag(np.linalg.inv(precision))) <= DETERMINED * PRIOR
 
 
 def propose(
@@ -85,14 +82,11 @@ def propose(
 ) -> list[int]:
     """Return the rows to measure next, best first, chosen one after the other.
 
-    Parameters
-    ----------
-    slopes : array
-        Derivatives of log predictions of all rows, shape (rows, quantities).
-    similar : array
-        Correlation of the model's errors, shape (rows, rows).
-    measured, candidates : sequence of int
-        Indices of the rows that are measured already, and of the rows to choose from.
+    Parameters:
+        slopes (array): Derivatives of log predictions of all rows, shape (rows, quantities).
+        similar (array): Correlation of the model's errors, shape (rows, rows).
+        measured, candidates (sequence of int): Indices of the rows that are measured already, and
+            of the rows to choose from.
     """
     covariance = PRIOR**2 * slopes @ slopes.T + DISCREPANCY**2 * similar
     open_rows = np.zeros(len(slopes), dtype=bool)

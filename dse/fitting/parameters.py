@@ -62,7 +62,7 @@ class FreeParameter:
 
     @property
     def middle(self) -> float:
-        """The start value if there is one, otherwise the middle of the starting range."""
+        """The start value, or by default the middle of the starting range."""
         if self.start is not None:
             return self.start
         value = float(self.start_values(np.array([0.5]))[0])
@@ -199,10 +199,7 @@ def _make_parameter(
 
 
 def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
-    """Return the starting range, which lies between ``low`` and ``high``.
-
-    It lies around the typical range of the quantity or, if that is unknown, around the start value.
-    """
+    """Return a range between ``low`` and ``high``, around the typical range or the start value."""
     if row.typical is not None:
         first, last = row.typical
     elif start:

@@ -48,8 +48,8 @@ Values = Mapping[str, float | Floats]
 class ColumnTable:
     """Columns of equal length by name, with the units from their headers.
 
-    ``is_normalized`` is true for Datasets of measurements that this library wrote, in which unknown
-    names are not mistakes.
+    ``is_normalized`` is true for Datasets of measurements that this library wrote. They may have
+    columns with unknown names.
     """
 
     columns: Mapping[str, Any]
@@ -109,7 +109,6 @@ def read_table(data: Any) -> ColumnTable:
 
 
 def _open_data(path: Path) -> Any:
-    """Open a file as a Dataset, or as columns if it is a CSV file from elsewhere."""
     from sweeps.files.export import open_dataset
 
     if path.suffix.lower() != ".csv":
@@ -123,7 +122,6 @@ def _open_data(path: Path) -> Any:
 
 
 def _from_text(path: Path) -> ColumnTable:
-    """Return the columns of a file of delimited text."""
     from dse.importers.formats import MeasuredFile, from_table
     from dse.importers.records import assumed_units
 
@@ -387,7 +385,7 @@ def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
 
 
 def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
-    """Raise an error if there are fewer measured than free values, in total or for a label."""
+    """Raise an error if measured values are fewer than free values, in total or for a label."""
     each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"
     for label in (*filter(None, rows.distinct_labels), ""):
@@ -430,7 +428,7 @@ def resolve_targets(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitRows:
-    """The rows of a fit: arrays with one value per row; ``places`` are the indices in the data."""
+    """Rows of a fit: arrays with one value per row; ``places`` are the indices in the data."""
 
     inputs: Mapping[str, Floats]
     measurements: Mapping[str, Floats]
@@ -464,7 +462,7 @@ class FitRows:
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The index, for each row, of its label in ``distinct_labels``."""
+        """For each row, the index of the row's label in ``distinct_labels``."""
         number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 

@@ -18,7 +18,7 @@ from symbolic.ops import Node, walk
 
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
-MAX_NUMBERS = sizes.FIT_NUMBERS  # limit on the number of predictions in memory at once
+MAX_NUMBERS = sizes.FIT_NUMBERS  # upper limit on the predictions in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class FitProblem:
 
     @property
     def positions(self) -> dict[str, list[int]]:
-        """The indices, in a point, of the values of each quantity."""
+        """For each quantity, the indices of its values in a point."""
         result: dict[str, list[int]] = {}
         for place, coordinate in enumerate(self.parameters):
             result.setdefault(coordinate.name, []).append(place)
@@ -50,7 +50,7 @@ class FitProblem:
 
     @property
     def measured_norm(self) -> float:
-        """The norm of the scaled measurements; 1 if it is 0."""
+        """The norm of the scaled measurements; 1 if all of them are 0."""
         return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
@@ -72,7 +72,7 @@ class FitProblem:
         return self._apply_scale(self.predict(points) - self.measurements)
 
     def scaled_predictions(self, points: Floats) -> Floats:
-        """Return scaled predictions, whose differences are less rounded than those of residuals."""
+        """Return scaled predictions, of shape (points, quantities x rows)."""
         return self._apply_scale(self.predict(points))
 
     def _apply_scale(self, values: Floats) -> Floats:
@@ -93,8 +93,7 @@ class FitProblem:
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Return the derivatives of scaled residuals, of shape (residuals, parameters)."""
-        slopes: Floats = self.linearize(point[None, :], steps, back)[1][0]
-        return slopes
+        return self.linearize(point[None, :], steps, back)[1][0]
 
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
         """Return scaled predictions at points, and their derivatives by central differences.
@@ -158,12 +157,9 @@ def _finite_difference(
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
-# --- Starting points: many around typical values, each solved for linear quantities
-
-
-#: Number of starting points: per nonlinear quantity, at most in total, and if there is none.
+#: Starting points: number for each nonlinear quantity; maximum; number if all are linear.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
-LINEAR_PASSES = 2  # number of times that the linear quantities are solved for
+LINEAR_PASSES = 2  # number of times that linear quantities are solved for
 #: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
 #: BEST_POINTS best points of all.
 RANGE_PARTS, BEST_POINTS = 8, 4
@@ -175,8 +171,8 @@ NOISE = 1e-9  # largest relative second difference of a prediction that counts a
 def starting_points(problem: FitProblem) -> Floats:
     """Return starting points; the first has the given start values.
 
-    The other points are the best of all, and the best in each part of the range of each nonlinear
-    quantity.
+    The other points are the best of all drawn points, and the best in each part of the range of
+    each nonlinear quantity.
     """
     trials = _draw_points(problem, TRIALS)[0]
     linear = np.all([_linear_mask(problem, trial, 1.0) for trial in trials], axis=0)
@@ -199,9 +195,8 @@ def starting_points(problem: FitProblem) -> Floats:
 def _draw_points(problem: FitProblem, count: int) -> tuple[Floats, Floats]:
     """Return points, and their positions in the starting ranges as shares from 0 to 1.
 
-    If parameters have start values, ``count`` points use these and ``count`` points do not. All
-    labels have the same values. In the first point, parameters without a start value are in the
-    middle of their range.
+    If parameters have start values, ``count`` points use these and ``count`` points do not. In the
+    first point, the other parameters are in the middle of their range.
     """
     free, places = problem.parameters, list(problem.positions.values())
     shares = _halton(count, len(places))
@@ -241,10 +236,10 @@ def _halton(count: int, dimensions: int) -> Floats:
 
 
 def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
-    """Solve, at each point, for the values (mask ``linear``) in which predictions are linear.
+    """Replace the values in the mask ``linear`` by the least-squares solution at each point.
 
-    A new point is used only if it reduces the sum of squares: if predictions are linear only within
-    one regime, the new point may be worse.
+    A new point is used only if it reduces the sum of squares, because predictions may be linear
+    only within one regime.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
@@ -261,8 +256,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
             block = slopes[known][:, rows][:, :, places]
             moved[here[:, None], places] += _least_squares_steps(block, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
-    better = problem.costs(moved) < problem.costs(points)
-    return np.where(better[:, None], moved, points)
+    return np.where((problem.costs(moved) < problem.costs(points))[:, None], moved, points)
 
 
 def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:
@@ -283,17 +277,15 @@ def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[in
 
 
 def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
-    """Return the least-squares solution at each point, computed with columns of equal length."""
     lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
     inverse = np.linalg.pinv(slopes / lengths[:, None, :], rcond=rounding)
-    steps: Floats = (inverse @ wanted[..., None])[..., 0] / lengths
-    return steps
+    return (inverse @ wanted[..., None])[..., 0] / lengths
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
-    """Return a mask of the values in which predictions are linear while other values are fixed."""
+    """Return a mask of the values in which predictions are linear if all other values are fixed."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -307,28 +299,25 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
     return result
 
 
-# --- The search
-
-
 #: Number of rough searches whose results are refined.
 REFINED = 2
-#: Limits on the rows of a rough search. If above the minimum, rows × steps of the equations are at
-#: most MAX_ROUGH_STEPS, because equations that choose among tiles have many steps.
+#: Limits on the number of rows of a rough search. Above MIN_ROUGH_ROWS, rows × steps of the
+#: equations is at most MAX_ROUGH_STEPS, because equations that choose among tiles have many steps.
 MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the machine precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Minimum size of a value, as a share of the change that would change predictions by their norm.
+#: Minimum size of a value, as a share of the change that changes predictions by their norm.
 NEAR_ZERO = 1e-3
 #: A direction changes no prediction if its relative singular value is below this limit.
 FLAT_TOLERANCE = 1e-7
 #: A value is tried at an end of its domain if its distance (in units of its typical size) is below
 #: NEAR_BOUND, and the estimated relative increase of the cost is below TRY_BOUND.
 NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
-#: The value stays at the end if the relative increase is below TAKE_BOUND, and either the squares
-#: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
-#: distance was below the share BOUND_TOLERANCE of its size.
+#: A value is set to the end of its domain if this raises the squares by less than TAKE_BOUND times,
+#: and if either (a) they grow as the value leaves the end (cosine between slope and residuals above
+#: ACTIVE_BOUND_COSINE), or (b) it was nearer to the end than BOUND_TOLERANCE times its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: A relative sum of squares below EXACT, or change of residuals below ROUNDING, is only rounding.
+#: A relative cost below EXACT, or a change of residuals below ROUNDING, is a rounding error.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
@@ -345,9 +334,10 @@ def search(problem: FitProblem) -> Solution | None:
     """Return the least-squares solution; None if predictions are missing at all starting points.
 
     Starting points are a Halton sequence around typical values, with and without the given start
-    values; at each, the linear values are solved for. SciPy's trust-region method starts from the
-    best points in each part of each range, so that not all searches end in the same local minimum.
-    Finally, values near an end of their domain are moved there if that costs nothing.
+    values. At each starting point, the linear values are solved for. SciPy's trust-region method
+    starts from the best points in each part of each range, so that not all searches end in the same
+    local minimum. Finally, values near an end of their domain are moved there if that costs
+    nothing.
     """
     steps = sum(1 for _ in walk(problem.nodes))
     sample = problem.subsample(
@@ -375,8 +365,8 @@ def _refine(
     """Return the local minimum that a search from a point reaches, and its sum of squares.
 
     The search varies the logarithms of values, or values in units of their typical size.
-    ``moving`` is the mask of values to vary. With ``own_units``, the units are the sizes at the
-    point, for more digits; with ``rough``, the search stops early.
+    ``moving`` is the mask of values to vary. With ``own_units``, the units are the sizes of
+    the values at the point, for more digits. With ``rough``, the search stops early.
     """
     from scipy.optimize import least_squares
 
@@ -438,7 +428,6 @@ def _refine(
 
 
 def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
-    """Return the solution with values moved to ends of their domains where that costs nothing."""
     at_end = np.zeros(len(point), dtype=bool)
     costs = _unit_step_costs(problem, point)
     for place, parameter in enumerate(problem.parameters):
@@ -480,9 +469,10 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
 
 
 def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
-    """Return, to second order, the cost of changing each value by 1 if all others adapt.
+    """Return the cost, to second order, of changing each value by 1 and refitting all others.
 
-    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J, and 0 for values that the rows do not determine.
+    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J. It is 0 for values that the rows do not
+    determine.
     """
     slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -497,10 +487,10 @@ def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
 
 
 def step_sizes(problem: FitProblem, point: Floats) -> Floats:
-    """Return the size of each value, to which the steps of derivatives are proportional.
+    """Return a scale for each value, to which the steps of derivatives are proportional.
 
-    The size is the magnitude of the value, but at least the share NEAR_ZERO of the change in the
-    value that would change predictions by as much as their norm.
+    The scale is the magnitude of the value, but at least NEAR_ZERO × d. A change of the value by d
+    changes predictions by as much as their norm.
     """
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)

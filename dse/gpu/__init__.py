@@ -1,9 +1,9 @@
 """Measure the GPU of this machine by microbenchmarks (the extra ``gpu``).
 
 The functions measure Transit's curves, shortest paths, blocks and times of launches, latencies, the
-loss of lockstep, clocks and power. Each returns the columns of a table; :func:`dataset_of` makes a
-Dataset of them, with the device and the method. All raise LawError if numba-cuda or a GPU is
-missing, and DseError for impossible numbers or a wrong result of a kernel.
+loss of lockstep, clocks and power. Each function returns the columns of a table; :func:`dataset_of`
+makes a Dataset of them, with the device and the method. All functions raise LawError if numba-cuda
+or a GPU is missing, and DseError for impossible numbers or a wrong result of a kernel.
 """
 
 from __future__ import annotations
@@ -56,15 +56,12 @@ _UNITS = {
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
     """Return measured columns as a Dataset along ``configuration``, like that of :func:`dse.open`.
 
-    Parameters
-    ----------
-    what : str
-        The kind of measurement, by its name in ``dse measure``.
-    columns : mapping of str to array
-        The result of a function of this package.
-    provenance : mapping
-        Device, driver, versions, date and method. They become the attribute ``provenance`` (JSON).
-        Device and driver are also columns, so that rows of several GPUs can be in one table.
+    Parameters:
+        what (str): The kind of measurement, by its name in ``dse measure``.
+        columns (mapping of str to array): The result of a function of this package.
+        provenance (mapping): Device, driver, versions, date and method. They become the attribute
+            ``provenance`` (JSON). Device and driver are also columns, so that rows of several GPUs
+            can be in one table.
     """
     rows = len(next(iter(columns.values())))
     keys = {"gpu": "device", "driver": "driver"}

@@ -59,10 +59,7 @@ class NvmlBoard:
 
     @contextmanager
     def clock_control(self) -> Iterator[Any]:
-        """Yield a function that sets the clocks; afterwards restore the application clocks.
-
-        If the GPU has no application clocks, its clocks are locked, and unlocked afterwards.
-        """
+        """Yield a function that sets the clocks; afterwards restore the application clocks."""
         nvml, handle = self._nvml, self._handle
         before, locked = None, []
         with suppress(nvml.NVMLError):

@@ -1,4 +1,4 @@
-"""Define the CUDA kernels of the measurements for numba-cuda; needs a GPU or the simulator."""
+"""CUDA kernels of the measurements, for numba-cuda on a GPU or in its simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPERATIONS_PER_ROUND = 64
 #: Factor of :func:`multiply_add`, a constant in the code. With the factor in a third register, two
 #: of the three registers can be in one bank, and an H100 then reaches half of its peak.
 _HALF = np.float32(0.5)
-_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update the power about as often
+_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update about as often
 
 
 @cuda.jit
@@ -142,7 +142,6 @@ def run_sustained(
 
 
 def _record_event(run: Callable[[], None]) -> Any:
-    """Call ``run``, and return an event that marks the end of all launches so far."""
     run()
     event = cuda.event()
     event.record()

@@ -106,7 +106,6 @@ _JSON = (".json", ".json.gz")
 _TABLES = (".csv", ".csv.gz", ".parquet")
 _REPORTS = (".ncu-rep", ".ncu-repz")
 
-#: The formats of measurements, by name, in the order in which they are tried.
 FORMATS: dict[str, MeasurementFormat] = {
     "ncu-report": MeasurementFormat(
         title="Nsight Compute report",
@@ -249,8 +248,6 @@ def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
                 return tree, True
     raise DseError(f"{str(path)!r} is no JSON: {cause}") from cause
 
-
-# --- CSV and Parquet tables: named columns, a row for each configuration
 
 _COLUMNS = 4096  # maximum number of columns of a table; more columns take seconds to read
 #: Values of a column ``status``, in lower case, that mean a successful measurement.

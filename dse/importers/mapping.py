@@ -90,8 +90,7 @@ def find_map(records: Records) -> ColumnMap | None:
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
-    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
-    return next(known, None)
+    return next((m for m in maps.values() if m.known_by and names.issuperset(m.known_by)), None)
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
@@ -164,7 +163,7 @@ class ColumnFormulas:
         self.sources: dict[str, str] = {}
 
     def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """Compute the first formula whose columns exist, and return its unit; otherwise, None."""
+        """Compute the first formula whose columns all exist; return its unit, or None."""
         for formula in formulas:
             text, unit = split_header(formula)
             needed = formula_columns(formula)
@@ -180,7 +179,7 @@ class ColumnFormulas:
         return None
 
     def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values of a formula as floats, or as integers if exact sums exceed 2**53."""
+        """Return the values of a formula as floats; as exact integers if some exceed 2**53."""
         above, _, below = text.partition(" / ")
         summed: Any = 0
         for term in above.split(" + "):
@@ -204,10 +203,7 @@ class ColumnFormulas:
         return self.records.aliases.get(name, name)
 
     def _column_numbers(self, name: str) -> NDArray[Any] | None:
-        """Return a column or an earlier result as numbers, with NaN for missing values.
-
-        If the column has integers beyond 2**53, such as timestamps, the array has Python integers.
-        """
+        """Return a column or an earlier result as numbers, with NaN for missing values."""
         if name in self.values:
             return self.values[name]
         if name in ("@warps", "@threads"):
@@ -237,8 +233,7 @@ class ColumnFormulas:
         if blocks is None or threads is None:
             return None
         size = self.values.get("warp_size", np.full(self.rows, 32.0))
-        launched: NDArray[Any] = blocks * (np.ceil(threads / size) if name == "@warps" else threads)
-        return launched
+        return blocks * (np.ceil(threads / size) if name == "@warps" else threads)
 
 
 _COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
@@ -325,7 +320,7 @@ def map_columns(
 
 
 def _unique_names(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return names for counters that stay distinct as identifiers; repeated names are numbered."""
+    """Return names of counters, numbered where two would become the same identifier."""
     seen = {identifier(name) for name in columns}
     result = {}
     for counter in counters:

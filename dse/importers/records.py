@@ -27,7 +27,6 @@ from symbolic.units import dimension, mismatch_message, to_si_exact
 if TYPE_CHECKING:
     import xarray as xr
 
-
 #: The values of a column in stored (SI) units, and the attributes of the column.
 Column = tuple[NDArray[Any], dict[str, Any]]
 #: Usual names of units that are otherwise written as quotients.
@@ -61,7 +60,7 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 def column_unit(
     name: str, header: str, unit: str, values: NDArray[Any]
 ) -> tuple[Fraction, dict[str, Any]]:
-    """Return the exact factor that converts a column to the stored unit, and its attributes."""
+    """Return a column's exact factor to the stored unit, and the attributes of the column."""
     row = TABLE.get(name)
     meaning = row.meaning if row is not None and row.meaning else header
     if values.dtype.kind not in "if":
@@ -90,8 +89,7 @@ def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     """Return numbers multiplied by an exact factor; return labels unchanged."""
     if factor == 1 or values.dtype.kind not in "if":
         return values
-    scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
-    return scaled
+    return values * float(factor.numerator) / float(factor.denominator)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +166,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
     for name in units:
         check_name(name, known, f"units names {name!r}, which is no column")
     all_units = {**records.units, **{known[name]: unit for name, unit in units.items()}}
-    rows = len(next(iter(records.columns.values()), ()))
-    why = list(records.status) or [""] * rows
+    why = list(records.status) or [""] * len(next(iter(records.columns.values()), ()))
     axes, order, measured, numbers = {}, {}, {}, []
     large: list[str] = []
     file_units = {
@@ -220,7 +217,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
 
 
 def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Convert the reasons to numbers (0: success); return the numbers and their meanings."""
+    """Convert reasons of failure to numbers (0: success); return the numbers and their meanings."""
     reasons = [CORRECT]
     place = {"": 0, CORRECT: 0}
     for reason in reasons_by_row:
@@ -260,9 +257,7 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
     A text in a column of numbers is the reason why the row failed; it is stored in ``why``.
     """
     numbers = [_finite_number(value) for value in values]
-    if all(number is None for number in numbers) and any(
-        isinstance(value, str) and value.strip() for value in values
-    ):
+    if all(n is None for n in numbers) and any(isinstance(v, str) and v.strip() for v in values):
         texts = ["" if value is None or value != value else str(value) for value in values]
         return np.array(texts, dtype=np.str_)
     for row, (value, number) in enumerate(zip(values, numbers, strict=True)):
@@ -283,9 +278,6 @@ def _finite_number(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-# --- single runs of measured configurations, along the dimension ``run``
 
 
 def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
@@ -340,7 +332,7 @@ def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Seq
 
 
 def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
-    """Stack the columns of the runs of each repeated quantity along the dimension ``run``."""
+    """Stack the columns of each repeated quantity, one per run, along the dimension ``run``."""
     import xarray as xr
 
     for name, run_columns in names.items():
@@ -369,10 +361,7 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
 
     rows = normalize_records(records, units)
     count = len(rows.status)
-    axes = {
-        axis: _sorted_axis_values(column, rows.order.get(axis))
-        for axis, column in rows.axes.items()
-    }
+    axes = {a: _sorted_axis_values(column, rows.order.get(a)) for a, column in rows.axes.items()}
     sizes = {axis: len(values) for axis, values in axes.items()}
     cells = math.prod(sizes.values()) if axes else 0
     flat = None
@@ -415,7 +404,6 @@ def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[A
 
 
 def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """Return, for each row, the index of its cell in the flat grid."""
     index = []
     for axis, values in axes.items():
         order = np.argsort(values)

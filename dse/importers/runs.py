@@ -28,7 +28,6 @@ from symbolic.errors import DseError, InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
 
 
@@ -106,11 +105,12 @@ def resample_means(values: Floats, block: int, times: int, rng: np.random.Genera
 
 #: Number of resamples of each configuration.
 RESAMPLES = 4096
-#: Half-width of intervals of means, in standard errors; candidates overlap the best interval.
+#: Half-width of the intervals of means, in standard errors. A configuration is a candidate if its
+#: interval overlaps that of the best mean.
 MAX_ERRORS_BEHIND = 6.0
 #: A configuration with at least this chance counts as the best.
 SURE_CHANCE = 0.95
-_PARTS = 16  # number of independent groups of resamples, whose differences give the errors
+_PARTS = 16  # number of groups of resamples; differences between groups give the errors
 
 
 class BestCandidates(NamedTuple):

@@ -74,7 +74,8 @@ _ERRORS = {
     "CompilationFailedConfig": "compile",
     "RuntimeFailedConfig": "runtime",
 }
-#: Columns for the times in T4 that are read besides run times; other times describe the tuner.
+#: Columns of the times in T4 that are read in addition to run times. Other times describe the
+#: tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
 #: Keys of a cache that describe the tuner and not the configuration.
 _TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp"}
@@ -101,7 +102,6 @@ def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
 
 
 def _value(value: Any) -> Any:
-    """Return a measured value; return None for numbers that stand for a failure."""
     if isinstance(value, (int, float)) and (value >= _FAILURE_TIME or not math.isfinite(value)):
         return None
     return value
@@ -168,7 +168,6 @@ def from_t4(file: MeasuredFile) -> Records:
 
 
 def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) -> bool:
-    """True if each value lies between the shortest and longest time of its runs."""
     pairs = [(v, runs) for v, runs in zip(values, repeats, strict=False) if v is not None and runs]
     return bool(pairs) and all(
         min(runs) * (1 - _ROUNDING) <= value <= max(runs) * (1 + _ROUNDING) for value, runs in pairs
@@ -176,7 +175,7 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
 
 
 def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
-    """Return the unit of each column: from the file, else ``time`` for times, else ``_UNITS``."""
+    """Return the unit of each column; defaults: ``time`` for times, ``_UNITS`` for others."""
     times = ("time", "time_std", *_TIMES.values())
     return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 

@@ -51,10 +51,7 @@ class FitReport(Report):
 
     @property
     def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, except values that belong to one label.
-
-        :meth:`set_of` returns the values for one label.
-        """
+        """The values for ``set=`` of a :class:`dse.Study`, without values of single labels."""
         saved = self.saved_fit
         of_labels = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
         return {name: value for name, value in saved.values.items() if name not in of_labels}
@@ -68,10 +65,8 @@ class FitReport(Report):
     def save(self, path: str | Path) -> Path:
         """Write the file ``NAME.fit.json`` atomically; studies accept it as ``fit=``.
 
-        Raises
-        ------
-        DseError
-            The name has another ending or exists, or the folder cannot be written.
+        Raises:
+            DseError: The name has another ending or exists, or the folder cannot be written.
         """
         path = Path(path)
         if not path.name.endswith(ENDING) or path.name == ENDING:
@@ -92,24 +87,17 @@ class FitReport(Report):
 class SavedFit(FitReport):
     """The content of a fit file.
 
-    Attributes
-    ----------
-    to : tuple of str
-        Measured quantities.
-    machine, workload, set_values : str or None, mapping
-        The machine and workload that supplied inputs to the fit, and the inputs given by ``set``.
-    values, standard_errors, units : mapping
-        Fitted values and their standard errors in stored units.
-    covariance : array
-        Shape (names, names); NaN where a value has no standard error.
-    at_end : tuple of str
-        Names of quantities whose value is at an end of their domain or bounds.
-    column, per, labels : str or None, tuples of str
-        Column of labels, quantities with one value for each label, and the labels.
-    rows, errors, left_out : mapping
-        The fitted rows, errors of the fit, and errors on left-out rows.
-    tried : tuple of mapping
-        The alternatives, as in :attr:`dse.fitting.calibrate.Calibration.tried`.
+    Attributes:
+        to: Measured quantities.
+        machine, workload, set_values: The machine and workload that supplied inputs to the fit, and
+            the inputs given by ``set``.
+        values, standard_errors, units: Fitted values and their standard errors in stored units.
+        covariance: Shape (names, names); NaN where a value has no standard error.
+        at_end: Names of quantities whose value is at an end of their domain or bounds.
+        column, per, labels: Column of labels, quantities with one value for each label, and the
+            labels.
+        rows, errors, left_out: The fitted rows, errors of the fit, and errors on left-out rows.
+        tried: The alternatives, as in :attr:`dse.fitting.calibrate.Calibration.tried`.
     """
 
     model: str
@@ -299,10 +287,8 @@ def join_fits(parts: Sequence[SavedFit]) -> SavedFit:
 def load_fit(path: str | Path) -> SavedFit:
     """Load a file ``NAME.fit.json`` that :meth:`dse.fitting.Fit.save` or ``dse fit --save`` wrote.
 
-    Raises
-    ------
-    DseError
-        The file cannot be read or contains no fit.
+    Raises:
+        DseError: The file cannot be read or contains no fit.
     """
     try:
         tree = read_json(Path(path).read_text(encoding="utf-8"), 1 << 24)
@@ -317,12 +303,12 @@ _EXPECTED = (
     'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
     "a list of these, or 'none' to use no fit of the machine"
 )
-#: The value of ``fit=`` for predicting a machine as if nobody had measured the machine.
+#: Value of ``fit=`` that uses no fits, not even the shipped fits of a machine.
 NO_FIT = "none"
 
 
 def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
-    """Return the values that the fits in ``fit=`` of a study supply."""
+    """Return the values that the fits given as ``fit=`` supply to a study."""
     if isinstance(specs, FittedInputs):
         return specs
     if specs == NO_FIT:
@@ -346,7 +332,7 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
     if isinstance(spec, Mapping) and {"values", "sources"} <= set(spec):
-        return FittedInputs(**spec, units={})  # read from the stored text of a study
+        return FittedInputs(**spec, units={})
     tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(tree, Mapping):
         file, label = tree.get("file"), tree.get("label")
@@ -361,7 +347,6 @@ def _read(spec: Any, folder: PathBase) -> FittedInputs:
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
-    """Return the fitted values and the values of ``set`` of a fit, with their sources."""
     source = f"set of the fit of {fit.model} to {', '.join(fit.to)}"
     sources = dict.fromkeys(fit.set_values, source)
     fitted = fit.set if label is None else fit.set_of(label)
@@ -372,7 +357,6 @@ def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
 
 
 def _source(fit: SavedFit, key: str) -> str:
-    """Return a short text on where a fitted value comes from."""
     rows = fit.rows
     text = f"fitted: {fit.model} to {', '.join(fit.to)} of {rows.get('used', '?')} rows"
     text += f" of {rows['data']}" if rows.get("data") else ""

@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Values of workloads that are valid only for the launch in which they were counted
-
-
 def find_invalid_values(
     entries_by_name: Mapping[str, Sequence[Entry]],
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return the counted values that are invalid with a study's inputs, with the reasons."""
+    """Return the counts that do not hold for a study's inputs, each with the reason."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
@@ -62,7 +59,6 @@ def find_invalid_values(
 
 
 def _is_always_equal(value: Any, number: float) -> bool:
-    """True if the input ``value`` is equal to ``number`` in all configurations of a study."""
     if isinstance(value, Leaf):
         value = value.array
     if isinstance(value, Axis):
@@ -94,7 +90,7 @@ class FittedInputs:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values and sources as the canonical text of a study contains them."""
+        """Return the values and sources in the form that the canonical text of a study contains."""
         tree = {"values": dict(self.values), "sources": dict(self.sources)}
         return tree if self.use_shipped else {**tree, "use_shipped": False}
 
@@ -110,8 +106,8 @@ class StudyInputs:
     value. ``laws`` maps labels such as file names to the content of the law. ``entries`` are the
     names of machine and workload, unless they are axes. ``invalid_values`` maps names to the reason
     why a value from a file is invalid. Counts hold only for the present values of the quantities
-    ``counted_for``. ``assumed`` are the numbers that nobody published, with their spreads,
-    and ``shipped_fits`` the files of shipped fits by quantity.
+    ``counted_for``. ``assumed`` are the numbers that nobody published, with their spreads.
+    ``shipped_fits`` maps quantities to the files of shipped fits.
     """
 
     model: Model
@@ -135,18 +131,20 @@ class StudyInputs:
         return {**self.entries, **self.labels}
 
 
-def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
-    """Return the model with the quantities that its workloads declare."""
-    if isinstance(workloads, Mapping):  # a mapping of workloads with their weights
+def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:
+    """Return the workloads of a study: one name, an axis of names, or names with their weights."""
+    if isinstance(workloads, Mapping):
         workloads = workloads.get("values")
-    names = [workloads] if isinstance(workloads, str) else workloads
-    if not isinstance(names, (list, tuple)):
-        return model
+    names = workloads if isinstance(workloads, (list, tuple)) else [workloads]
+    known = [name for name in names if isinstance(name, str)]
+    return [workload(name, folder=folder, quantities=model.quantities) for name in known]
+
+
+def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
+    """Return the model with the additional quantities that its workloads declare."""
     declared: dict[str, Quantity] = {}
-    for name in names:
-        if isinstance(name, str):
-            entry = workload(name, folder=folder, quantities=model.quantities)
-            declared |= {row.name: row for row in entry.declared}
+    for entry in workload_entries(model, workloads, folder):
+        declared |= {row.name: row for row in entry.declared}
     for name, row in declared.items():
         if model.quantities.get(name, row) != row:
             raise DseError(f"the workload declares {name}, which {model.name} has: rename one")
@@ -154,7 +152,7 @@ def with_declared(model: Model, workloads: object, folder: PathBase = None) -> M
 
 
 def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping with symbols of the papers replaced by names of quantities."""
+    """Replace symbols of the papers by names of quantities in the keys of a mapping."""
     result = {model.resolve_symbol(name): value for name, value in values.items()}
     if len(result) < len(values):
         resolved = {name: model.resolve_symbol(name) for name in values}
@@ -324,16 +322,15 @@ def _origin(entry: Entry, name: str) -> str:
 
 
 def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
-    """Return the label of a quantity; raise an error if the files have different labels."""
+    """Return the label that the files give to a quantity; raise an error if the files differ."""
     labels = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(labels) > 1:
         raise DseError(
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
-    if not isinstance(
-        folder, FileScope
-    ):  # restrict the paths in the file: the user did not give them
+    # restrict the paths, because the user did not give them
+    if not isinstance(folder, FileScope):
         folder = FileScope(base_folder(folder), first.path.parent)
     return read_label(row.name, str(labels.pop()), folder)
 
@@ -367,7 +364,7 @@ def _set_value(
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
-    """Return a DataArray as a leaf, with its axes and coordinates in the order of the study's."""
+    """Convert a DataArray to a leaf whose axes and coordinates have the order of the study."""
     for dim in array.dims:
         if dim not in axes:
             raise DseError(

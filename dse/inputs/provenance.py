@@ -84,15 +84,12 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
     }
 
 
-# --- The code of a function as text without comments, docstrings and layout
-
-
 def syntax_text(function: Callable[..., Any]) -> str | None:
-    """Return, as text, the syntax trees of a function and of the names that it uses in its file.
+    """Return the syntax trees of a function and of the names that it uses in its file, as text.
 
     Return None if there is no source text.
     """
-    # for a user's model file, take the text that was run: the file may have changed since
+    # a user's model file may have changed since it was run: take the text that was run
     data = getattr(getattr(function, "__globals__", {}).get("__loader__"), "data", None)
     if isinstance(data, bytes):
         text = importlib.util.decode_source(data)
@@ -125,7 +122,6 @@ def syntax_text(function: Callable[..., Any]) -> str | None:
 
 
 def _defined_names(statement: ast.stmt) -> list[str]:
-    """Return the names that a statement at the top level of a file defines."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -157,7 +153,7 @@ def _dump(node: ast.AST) -> str:
 def fingerprints(
     grid: Grid, parts: StudyInputs, defaults: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
-    """Return hashes of the equations, values and rules that a study uses, by kind and name."""
+    """Return hashes of the equations, values and rules of a study, by kind and then by name."""
     equations = {
         f"{name} [{eq.switch_text}]" if eq.when else name: _digest(equation_text(eq))
         for graph in grid.graphs.values()
@@ -174,7 +170,7 @@ def fingerprints(
 
 
 def check_sources(grid: Grid) -> None:
-    """Raise an error if a table equation has no source text, so that changes would go unnoticed."""
+    """Raise an error if a table equation has no source text, as its changes would go unnoticed."""
     for graph in grid.graphs.values():
         for definition in graph.definitions.values():
             eq = definition.equation

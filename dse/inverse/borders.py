@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from symbolic.model import Family, Model
 
-
-#: Upper limit on the number of configurations times the number of varied quantities.
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
@@ -120,8 +118,7 @@ def borders_of(
 
 
 def _read_way(grid: Grid, name: str, ends: Any) -> BorderQuantity:
-    quantities = grid.model.quantities
-    axis, row = grid.axes.get(name), quantities.get(name)
+    axis, row = grid.axes.get(name), grid.model.quantities.get(name)
     if axis is not None and axis.kind != "number":
         raise DseError(f"along: the values of the axis {name} have no order")
     if row is None:
@@ -148,11 +145,10 @@ def _borders_dataset(
     ways: Sequence[BorderQuantity],
     places: Mapping[str, NDArray[np.int64]],
 ) -> xr.Dataset:
-    """Return a Dataset with the case at each configuration and the next border along quantities."""
     result = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
     border, beyond = (
-        np.stack([getattr(each, name) for each in result]) for name in ("border", "case_beyond")
+        np.stack([getattr(r, name) for r in result]) for name in ("border", "case_beyond")
     )
     away = np.stack([np.abs(each.border - each.value) for each in result])
     distance = np.where(beyond == NO_BORDER, math.inf, away)
@@ -208,15 +204,14 @@ def _cases_at_points(
     return array
 
 
-# --- what has borders: a case or bound, the regimes of a quantity, or a condition
-#: Number that stands for a broken rule or constraint, in place of a case.
+#: Value of a case where a rule or constraint is broken.
 INFEASIBLE = -1
 _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases; if these are regimes, ``family`` has the terms."""
+    """A formula whose values are cases. For the regimes of a quantity, ``family`` has the terms."""
 
     name: str
     text: str
@@ -225,7 +220,7 @@ class BorderCase:
     family: Family | None = None
 
     def case_node(self, grid: Grid, key: tuple[str, ...]) -> Node:
-        """Return the formula of the case; its value is -1 if a rule or constraint is broken."""
+        """Return the formula of the case; its value is -1 where a rule or constraint is broken."""
         if self.text == FEASIBLE:
             return constant(where(grid.feasible_node(key), 1.0, 0.0))
         graph = grid.graphs[key]
@@ -237,7 +232,7 @@ class BorderCase:
 
 
 def read_case(study: StudyData, text: str | None) -> BorderCase:
-    """Parse the quantity or condition whose borders are sought; default: first case or bound."""
+    """Parse the quantity or condition whose borders are sought; the default is a case or bound."""
     model = study.grid().model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
     families = {family.of: family for family in model.regime_families}
@@ -271,7 +266,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
 
 
 def _regime_case(family: Family) -> BorderCase:
-    """Return the case whose value is the index of the extreme term; at a tie, the first index."""
+    """Return the case whose value is the index of the extreme term (at a tie, of the first)."""
     labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
     node: Node = constant(float(len(terms) - 1))
     for place in reversed(range(len(terms) - 1)):
@@ -307,7 +302,7 @@ def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
             ends = (cases[seen], beyond[seen])[:: 1 if side == "above" else -1]
             columns = [*(places[dim] for dim in others), *ends, borders[seen]]
             start = here[along].values[places[along]] if along in places else borders[seen]
-            # of points on a line that have the same next border, keep the first
+            # several points of a line can have the same next border: keep the first point
             frame = pd.DataFrame(dict(enumerate([*columns, start])))
             frame = frame.drop_duplicates(list(range(len(columns))))
             for *at, first, second, border, begin in frame.itertuples(index=False, name=None):
@@ -344,7 +339,7 @@ def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
 def _add_closed_forms(
     case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
 ) -> xr.Dataset:
-    """Add the attribute ``closed_forms``: per quantity, the solved border of each pair of cases."""
+    """Add the attribute ``closed_forms``, which has the solved border of each pair of cases."""
     model, choices = grid.model, _switch_choices(grid)
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     result: dict[str, dict[str, Any]] = {}

@@ -73,7 +73,6 @@ def meets_of(
 
 
 def _find_boxes(grid: Grid, per: Sequence[str], count: int, tally: SearchStats) -> CertifiedBoxes:
-    """Find boxes separately for each combination of values of the axes ``per``; join all boxes."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
     shape = grid.shape(per)
@@ -101,7 +100,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """Return the indices that sort boxes: proven before other boxes, then by descending size."""
+    """Return the order of boxes: proven boxes first, and large boxes before small boxes."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -114,7 +113,7 @@ def boxes_dataset(
     boxes: CertifiedBoxes,
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Return a Dataset of boxes, with the numbers of configurations for each value of ``per``."""
+    """Return a Dataset of boxes, and of the numbers of configurations for each value of ``per``."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
     counts = [idle * count for count in _box_sizes(boxes)]
     order = box_order(boxes)
@@ -167,7 +166,7 @@ def _count_array(counts: list[int]) -> Any:
 
 
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
-    """Return an uncertain input: the lower and upper end for each of its values in the grid."""
+    """Return an uncertain input, with a lower and an upper end for each of its given values."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
         leaf = leaves.get(row.name)
@@ -219,10 +218,7 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
     return value - away, value + away
 
 
-# --- configurations that can be the best, as boxes
-#: Maximum number of boxes of an answer.
 MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
-#: Maximum number of uncertain inputs for an answer by boxes.
 MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
@@ -234,7 +230,7 @@ _LONG_NAMES = {
 
 def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> xr.Dataset:
     """Return boxes that contain all configurations that can be the best; see :func:`dse.ranges`."""
-    from sweeps.certify.tolerances import possible_winners  # needed only for very large grids
+    from sweeps.certify.tolerances import possible_winners
 
     if grid.switch_axes:
         raise DseError(
@@ -258,7 +254,6 @@ def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> 
     return ds.assign_attrs(question=question, objective=objective, targets="")
 
 
-# --- quantities of a study as inputs that can be varied
 def read_value(value: Any, row: Quantity) -> float:
     """Parse one value of a quantity: a number, or text with a unit."""
     result = parse_value(value, row, {}) if isinstance(value, str) else value
@@ -274,10 +269,7 @@ def free_quantities(
     outputs: Sequence[str],
     where: tuple[str, ...],
 ) -> Grid:
-    """Return ``grid`` with the named quantities as inputs, which keep their present values.
-
-    A quantity that was computed by a formula can then be varied by itself.
-    """
+    """Return ``grid`` with the named quantities as inputs, which keep their present values."""
     parts = study._parts
     values = dict(parts.values)
     tables: dict[str, Mapping[str, Any]] = {axis: dict(t) for axis, t in parts.tables.items()}
@@ -309,7 +301,7 @@ def free_quantities(
 
 
 def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
-    """Return the grid with statistics as formulas, so that statistics change with inputs."""
+    """Return the grid with statistics written as formulas, so that they change with the inputs."""
     whole = expand_statistics(grid, inputs_move=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
         for stat in graph.statistics:
@@ -324,7 +316,6 @@ def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
 
 
 def _quantity_leaf(grid: Grid, name: str) -> Leaf:
-    """Evaluate a quantity over its axes, and return the values as a leaf."""
     dims = grid.dims(name)
     array = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(array, dims):
@@ -334,9 +325,7 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     return Leaf(axes=dims, array=array)
 
 
-#: Maximum number of configurations in an answer.
 MAX_POINTS = sizes.WITHIN_MOST
-#: Maximum number of cells into which the space of uncertain inputs is divided.
 MAX_CELLS = sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
@@ -403,9 +392,7 @@ def ranges_of(
     if taken:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
-    coords: dict[str, Any] = {
-        name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
-    }
+    coords: dict[str, Any] = {n: e for n, e in axis_coordinates(grid).items() if e[0] in used}
     if "end" in used:
         coords["end"] = list(ENDS)
     return assemble(variables, coords, attributes)
@@ -434,7 +421,7 @@ def _add_output(
     roots: Mapping[tuple[str, ...], Node],
     inputs: Inputs,
 ) -> None:
-    """Add a variable with the lower end, the value at the given inputs, and the upper end."""
+    """Add a variable with the lower bound, the value at the given inputs, and the upper bound."""
     dims = _check_dims(grid, roots)
     rules = {}
     for key, graph in grid.graphs.items():
@@ -456,13 +443,8 @@ def _add_output(
 
 
 def _can_be_best_variable(
-    grid: Grid,
-    goal: Goal,
-    inputs: Inputs,
-    condition_dims: tuple[str, ...],
-    feasible: Any,
+    grid: Grid, goal: Goal, inputs: Inputs, condition_dims: tuple[str, ...], feasible: Any
 ) -> tuple[Any, ...]:
-    """Return a mask of the configurations that can be the best, as a variable of a Dataset."""
     roots = _roots(grid, goal.text)
     if goal.sign < 0:
         roots = {key: constant(-1.0 * root) for key, root in roots.items()}

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from stochastic import Pmf
 
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 #: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]
@@ -49,7 +48,6 @@ _TRANSIT_QUANTITIES = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-#: Quantities that the figure of a launch needs in addition to the law of the launch.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
@@ -63,7 +61,7 @@ _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
 def extra_quantities(model: Model) -> list[str]:
-    """Return the quantities that the figures and the advice of a model need."""
+    """Return the quantities that the figures of a model and its advice need."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:
@@ -77,7 +75,7 @@ def extra_quantities(model: Model) -> list[str]:
 
 
 def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
-    """Return the data of the figures of the model, and the JavaScript functions that these call."""
+    """Return the data of the model-specific figures, and the JavaScript functions they call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
     data: dict[str, Any] = {"looks": {n: _line_style(n) for n in names if meaning_of(n)}}
     functions: dict[str, str] = {}
@@ -106,7 +104,6 @@ def _line_style(name: str) -> dict[str, Any]:
 
 
 def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
-    """Return the model ``transit`` without other models, compiled for each of its supply curves."""
     labels = grid.model.quantity("supply").labels or ()
     graphs: dict[tuple[str, ...], Graph]
     graphs = {(label,): load_model("transit").graph(supply=label) for label in labels}
@@ -121,14 +118,14 @@ def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
 
 
 def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the tail probabilities of the work of one item for each law; {} for too many laws."""
+    """Return the tails of the laws of work; return an empty dict if there are too many laws."""
     leaf = next(iter(grid.leaves.values()))["distribution"]
     laws = _part_of(leaf, indices).reshape(-1).tolist()
     if len(laws) > _MAX_LAWS or leaf.switch_axes or leaf.failures:
         return {}
     try:
         return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
-    except LawError:  # a law has no mean
+    except LawError:
         return {}
 
 
@@ -138,7 +135,6 @@ def _part_of(leaf: Leaf, indices: AxisIndices) -> np.ndarray[Any, Any]:
 
 
 def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the tail probabilities of the launch time for each combination of switches."""
     leaves = [known["launch_steps"] for known in grid.leaves.values()]
     axes = leaves[0].axes
     if any(leaf.axes != axes or leaf.failures for leaf in leaves):
@@ -151,10 +147,7 @@ def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _launch_tail(law: Any) -> dict[str, Any]:
-    """Return points of the tail of a law of steps: P(more than n steps) at some numbers n.
-
-    Half of the numbers are evenly spaced; the others are evenly spaced in the logarithm of P.
-    """
+    """Return points of the tail of a law of steps: P(more than n steps) for some numbers n."""
     below = np.asarray(law.cdf_values, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
@@ -174,10 +167,9 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
     return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
 
 
-# --- the page of a Dataset: its values, at a selection of indices if axes are long
-#: Maximum number of values of one axis on the page.
+#: Maximum number of values of one axis on the page of a Dataset.
 _MAX_STORED_AXIS = 1000
-#: Maximum number of values on the page, of all quantities together.
+#: Maximum number of values, of all quantities together, on the page of a Dataset.
 _MAX_STORED_VALUES = 60_000
 
 
@@ -187,7 +179,7 @@ def dataset_page_data(
     note: str = "",
     part: Mapping[str, tuple[float, float]] | None = None,
 ) -> PageParts:
-    """Return the data and JavaScript of a Dataset's page; ``part`` limits axes to ranges."""
+    """Return the data and JavaScript of a Dataset's page; ``part`` maps axes to ranges to show."""
     names = [str(name) for name, array in ds.data_vars.items() if array.dtype.kind in "biuf"]
     names = [name for name in names if name != FEASIBLE]
     if not names:
@@ -240,7 +232,6 @@ def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, An
 
 
 def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
-    """Return the unit, meaning and flags of each quantity from the attributes of the Dataset."""
     result = {}
     for name in [*names, *map(str, ds.sizes)]:
         attrs = ds[name].attrs if name in ds.variables else {}
@@ -254,13 +245,12 @@ def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
 
 
 def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
-    """Return the source of each quantity: its equation if the Dataset records it, or a default."""
     sources: dict[str, str] = {}
     try:
         equations = read_json(ds.attrs.get("equations", "[]"))
-    except ValueError:  # another program may use this attribute for something else
+    except ValueError:  # other programs may use this attribute
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # for several models: a dict
+    for row in equations if isinstance(equations, list) else ():  # a dict for several models
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -268,12 +258,11 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Maximum number of configurations among which the page itself searches for the best.
 _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
 def common_data(title: str, note: str) -> dict[str, Any]:
-    """Return the data that every page needs; entries that only studies have are empty."""
+    """Return the data that every page needs, with empty entries for data that only studies have."""
     return {
         "title": title,
         "note": note,
@@ -322,7 +311,11 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
             "outputs": list(compiled.outputs[: len(compiled.outputs) - len(grid.conditions)]),
             "choices": compiled.choices,
         },
-        "families": _families(grid, compiled),
+        "families": [
+            {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
+            for family in grid.model.regime_families
+            if {family.of, *family.terms.values()} <= set(compiled.outputs)
+        ],
         "guides": _guides(grid, compiled, study._parts.counted_for),
         "figures": figures,
         "best": None if best is None else _best_data(study, grid, indices, best),
@@ -332,7 +325,6 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
 
 
 def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
-    """Return the grid of a study with the quantities that ``[best]``, figures and advice need."""
     needed = [] if best is None else study._needed_quantities(best.goals)
     where = () if best is None else best.where
     grid = study.grid(needed, where)
@@ -341,14 +333,13 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
             continue
         try:
             grid = study.grid([*needed, name], where)
-        except DseError:  # an input of this quantity is missing
+        except DseError:
             continue
         needed = [*needed, name]
     return grid
 
 
 def _check_conditions(grid: Grid) -> None:
-    """Raise DseError if a constraint has a statistic, which the page cannot compute."""
     for condition in grid.conditions:
         if result := statistics_of([condition.node]):
             raise DseError(
@@ -359,7 +350,6 @@ def _check_conditions(grid: Grid) -> None:
 
 
 def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[dict[str, Any]]:
-    """Return the conditions in the order of the compiled program, each with its origin."""
     own = {condition.text for condition in study.grid().conditions}
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
@@ -367,16 +357,8 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
     ]
 
 
-def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    return [
-        {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
-        for family in grid.model.regime_families
-        if {family.of, *family.terms.values()} <= set(js_program.outputs)
-    ]
-
-
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the guides for advice, except those that need a quantity that is not on the page.
+    """Return the guides whose quantities are on the page, as data for JSON.
 
     A condition is a pair of sums; a sum is a list of products; a product is a list of quantities.
     """
@@ -413,34 +395,30 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
 
 
 def _is_of_sums(node: Node) -> bool:
-    """True if a condition compares sums of products."""
     ops = {each.op for side in node.args for each in walk([side])}
     return node.op == "less_equal" and ops <= {"add", "mul", "reference"}
 
 
 def _summands(node: Node) -> list[list[str]]:
-    """Return a sum of products of quantities as a list of names for each product."""
+    """Return a sum of products of quantities as one list of names per product."""
     if node.op == "add":
         return [names for arg in node.args for names in _summands(arg)]
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
-def _best_data(
-    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
-) -> dict[str, Any]:
+def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
+    whole = all(len(index[name]) == axis.size for name, axis in grid.axes.items())
     if grid.points > _MAX_SEARCHED or not whole:
-        query["found"] = _search_best(study, indices, best)
+        query["found"] = _search_best(study, index, best)
     return query
 
 
 def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dict[str, Any]:
-    """Search the grid in Python; return the best configuration for each value of ``per``."""
     import xarray as xr
 
     from dse.verbs.optimum import optimum
@@ -481,10 +459,9 @@ def _unit(name: str) -> list[Any]:
     return [factor.numerator, power, {base: int(exponent) for base, exponent in kind.exponents}]
 
 
-# --- the axes and values of a study, at a selection of indices if axes are long
-#: Maximum number of values of one axis on the page.
+#: Maximum number of values of one axis on the page of a study.
 _MAX_AXIS_VALUES = 1000
-#: Maximum number of values of all tables over several axes together.
+#: Maximum total number of values in the tables of a page that have several axes.
 _MAX_TABLE_VALUES = 10_000
 
 
@@ -508,7 +485,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
-    """Choose, for each axis, the indices of the values that the page contains."""
+    """Return the indices of the axis values on the page, evenly spaced where there are many."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
@@ -517,7 +494,7 @@ def thin_axes(grid: Grid) -> AxisIndices:
 
 
 def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_values: int) -> None:
-    """Halve the longest of ``counts`` until the tables have at most ``max_values`` values."""
+    """Halve the largest of ``counts`` until the tables have at most ``max_values`` values."""
     names = dict.fromkeys(name for axes in tables for name in axes)
     while sum(math.prod(counts[name] for name in axes) for axes in tables) > max_values:
         longest = max(names, key=counts.__getitem__)
@@ -527,7 +504,7 @@ def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_valu
 
 
 def even_indices(size: int, count: int) -> Indices:
-    """Return ``count`` evenly spaced indices of an axis, including its first and last."""
+    """Return ``count`` evenly spaced indices of an axis, which include its first and last index."""
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 
@@ -549,8 +526,8 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
-    If the values differ between combinations of switches, ``which`` has the index of the variant
-    for each combination.
+    If the values depend on switches, ``which`` has, for each combination of switches, the index of
+    the variant to use.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
@@ -567,20 +544,19 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
-    """True if the page can contain a leaf: the values are numbers and equal in all draws."""
+    """True if the page can contain a leaf: its values are numbers and equal in all draws."""
     return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 
 def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count: int) -> None:
-    """Add the data of a quantity for the combination of switches with index ``place``."""
+    """Add a variant of a quantity for the combination of switches with the index ``place``."""
     entry = result.setdefault(name, {"which": [0] * count, "variants": []})
     if row not in entry["variants"]:
         entry["variants"].append(row)
     entry["which"][place] = entry["variants"].index(row)
 
 
-# --- the equations of a study
-#: Precedence and sign of each operator; other primitives are written as function calls.
+#: Precedence and sign of each operator; formulas write other primitives as function calls.
 _OPERATORS = {
     "either": (1, "or"),
     "both": (2, "and"),
@@ -639,7 +615,7 @@ Graphs = Mapping[tuple[str, ...], Graph]
 
 
 def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
-    """Add each objective that is a formula to the graphs, as a quantity named by its text."""
+    """Add each objective that is a formula to the graphs, as a quantity named after the formula."""
     statistics = {str(name) for graph in graphs.values() for name in graph.definitions}
     nodes = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
     more = {

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-
 _HERE = Path(__file__).parent
-#: Names of the scripts, in order: a script may use functions of the scripts before it.
+#: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
     *("roofline", "advice", "tree", "best", "share", "part", "main"),
@@ -30,7 +29,7 @@ _SCRIPTS = (
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
-#: Escapes of characters with which HTML could end the script or begin a comment.
+#: Escapes of characters that could end the script or begin an HTML comment.
 _HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -62,26 +61,18 @@ def explore(
     axes it contains only some values, and says so. Quantities that only Python can compute are
     included as values along the axes.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        The page of a study has equations; the page of a Dataset, store or comparison has values.
-    path : path
-        File for the page, such as ``"page.html"``; an existing file is replaced.
-    title : str, optional
-        Heading of the page; default: models, machine and workload.
-    note : str, optional
-        Text below the heading, such as what to try.
+    Parameters:
+        source (Study, Comparison, Dataset or path): The page of a study has equations; the page of
+            a Dataset, store or comparison has values.
+        path (path): File for the page, such as ``"page.html"``; an existing file is replaced.
+        title (str, optional): Heading of the page; default: models, machine and workload.
+        note (str, optional): Text below the heading, such as what to try.
 
-    Returns
-    -------
-    Path
-        The path of the page.
+    Returns:
+        Path: The path of the page.
 
-    Raises
-    ------
-    DseError
-        The name does not end in .html, or the source cannot be opened.
+    Raises:
+        DseError: The name does not end in .html, or the source cannot be opened.
 
     >>> import tempfile
     >>> from dse import Study
@@ -119,22 +110,16 @@ HOST = "127.0.0.1"
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
-    """Return a server for the page of a Dataset on this machine; port 0 chooses a free port.
-
-    ``/?threads=100:200`` gives the page of a part of an axis, with more values from this part.
-    """
+    """Return a server, on this machine, for the page of a Dataset; port 0 chooses a free port."""
     from http import HTTPStatus
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     from dse.page.data import dataset_page_data
 
     class PageHandler(BaseHTTPRequestHandler):
-        """Handler of HTTP requests that answers only ``/``, with a page."""
-
         def do_GET(self) -> None:
-            """Answer a request with the page of the requested part of the Dataset."""
             url = urlsplit(self.path)
-            # refuse other host names, which protects against DNS rebinding
+            # other host names would allow DNS rebinding
             if self.headers.get("Host") != f"{HOST}:{server.server_port}":
                 return self._send(HTTPStatus.FORBIDDEN, "use the numeric address")
             if url.path != "/":
@@ -158,7 +143,7 @@ def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Th
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Do not print requests."""
 
-    server = ThreadingHTTPServer((HOST, port), PageHandler)  # browsers open several connections
+    server = ThreadingHTTPServer((HOST, port), PageHandler)
     return server
 
 

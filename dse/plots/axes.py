@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
-_LABEL_WIDTH = 42  # maximum number of characters per line of an axis label
+_LABEL_WIDTH = 42  # Maximum number of characters per line of an axis label.
 #: Maximum number of ticks of a logarithmic axis; each tick is at a value of the axis.
 _MAX_TICKS = 8
 #: Digits of a tick label that is not a whole number.
 _TICK_DIGITS = 4
-#: Whole numbers below this are written in full in a tick label.
+#: Whole numbers below this limit are written in full in a tick label.
 _MAX_WHOLE = 1e9
-#: Ratio of the largest to the smallest value of a map above which colours are logarithmic.
+#: Colours of a map are logarithmic if the largest value exceeds the smallest by this factor.
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: Maximum factor between the largest and the smallest ratio of neighbours on a geometric axis.
+#: Ratios of neighbours on a geometric axis differ at most by this factor.
 _MAX_FACTOR_RATIO = 1.6
-#: Minimum ratio of the largest to the smallest value on a geometric axis.
+#: A geometric axis has at least this ratio of its largest to its smallest value.
 _MIN_LOG_RATIO = 4.0
 
 
@@ -73,7 +73,7 @@ def unit_of(variable: Any) -> str:
 
 
 def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
-    """Return the name of a variable with its unit, wrapped to lines that fit along an Axes."""
+    """Return the name of a variable with its unit, wrapped to lines of ``width`` characters."""
     text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
     return textwrap.fill(label_with_unit(text, unit_of(variable)), width)
 
@@ -103,8 +103,8 @@ def short_number(value: float) -> str:
 def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
     """Label the x or y axis of an Axes with a variable, and format the numbers at its ticks.
 
-    The scale is logarithmic if the variable is an axis of a study with geometric values, or if the
-    ratio of the largest to the smallest value is given as ``span``.
+    The scale is logarithmic if the variable is an axis of a study with geometric values, or if
+    ``span``, the ratio of the largest to the smallest value, is given.
     """
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
@@ -132,7 +132,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
-    """Set ticks at the numbers of the cases that occur, labelled with the names of the cases."""
+    """Set a tick with the name of the case at each case number that occurs in ``values``."""
     shown = [flag for flag in flags if (np.asarray(values) == flag).any()]
     axis.set_ticks(shown, [textwrap.fill(f"{flag}: {flags[flag]}", width) for flag in shown])
 
@@ -161,7 +161,7 @@ def add_legend(
     style |= {"framealpha": 0.9, "edgecolor": "0.8"}
     if at_right:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    if at_bottom:  # below the tick labels and the axis label
+    if at_bottom:
         pad = 4.6 + 1.6 * ax.get_xlabel().count("\n")
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
@@ -169,7 +169,6 @@ def add_legend(
     ax.legend(**(style | more))
 
 
-# --- scales
 def is_geometric(values: Any) -> bool:
     """True if neighbouring values differ by a similar factor rather than by a similar step.
 
@@ -211,7 +210,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
         reason = ""
         if has_names(axis):
             reason = "has names, not numbers"
-        elif low < 0 or (low == 0 and not ax.patches):  # bars begin at 0
+        elif low < 0 or (low == 0 and not ax.patches):
             reason = f"begins at {low:.4g}, and only positive numbers have a logarithm"
         if reason:
             raise DseError(f"--log {name}: this side of the figure {reason}; leave out {name}")
@@ -226,7 +225,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
 
 
 def log_norm(values: NDArray[Any]) -> Any:
-    """Return a logarithmic norm if all values are positive and span decades, else None."""
+    """Return a logarithmic norm if all values are positive and span decades; otherwise None."""
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]

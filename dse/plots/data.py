@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
-#: Maximum number of lines or groups of bars in a plot; people cannot distinguish more.
+#: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a plot: its label, the values of the axes that are fixed along it, its points."""
+    """One line of a plot: its label, the fixed values of the other axes, and its points."""
 
     label: str
     coordinates: Mapping[str, Any]
@@ -73,7 +73,7 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
                 f"the figure needs {name}, which the Dataset lacks{nearest_hint(name, known)}; it "
                 f"has {', '.join(known)}; run the study with {name} among its outputs"
             )
-    for name, value in place.items():  # a value is a number, a text with a unit, or a label
+    for name, value in place.items():
         known = [str(dim) for dim in ds.dims if dim in ds.coords]
         check_name(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
         quantities = quantities_of(ds)
@@ -111,7 +111,10 @@ def is_numeric(ds: xr.Dataset, axis: str) -> bool:
 
 
 def flags_of(array: xr.DataArray) -> dict[int, str]:
-    """Return the names of the values of a bound, case, category or limiter, else an empty dict."""
+    """Return a mapping from the values of a bound, case, category or limiter to their names.
+
+    The mapping is empty for other arrays.
+    """
     attrs = array.attrs
     if "flag_values_by_model" in attrs:
         if "model" in array.dims or "model" not in array.coords:
@@ -129,7 +132,7 @@ def flags_of(array: xr.DataArray) -> dict[int, str]:
 
 
 def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
-    """Return an array with NaN at the points that the Dataset marks as infeasible."""
+    """Replace the values of infeasible points by NaN."""
     if FEASIBLE not in ds or not array.dims:
         return array
     feasible = ds[FEASIBLE]
@@ -139,7 +142,7 @@ def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
 
 
 def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """Return the horizontal axis of a plot: ``over`` if given, else the last axis of numbers."""
+    """Return the horizontal axis of a plot: ``over``, or by default the last axis of numbers."""
     dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
     subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'} over"
     if over is not None and over not in dims:
@@ -163,7 +166,7 @@ def only_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
 
 
 def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
-    """Return a heading for the legend, and a line along ``over`` for each value of other axes."""
+    """Return a heading for the legend, and a line along ``over`` per value of the other axes."""
     import xarray as xr
 
     across, up = xr.broadcast(ds[x], mask_infeasible(ds, ds[y]))
@@ -180,7 +183,7 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
     lines = []
     for places in np.ndindex(*(up.sizes[dim] for dim in others)):
         index = dict(zip(others, places, strict=True))
-        # a slice and tolist(), because indexing an array of labels gives NumPy texts, not str
+        # indexing an array of labels would give NumPy texts instead of str
         at = {dim: up[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
         label = point_text(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
         points = {"x": across.isel(index).values, "y": up.isel(index).values}
@@ -191,7 +194,7 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
 
 
 def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
-    """Return a configuration as text; if ``bare``, without the names of its axes."""
+    """Return a configuration as text. If ``bare`` is True, the names of the axes are omitted."""
     texts = {name: value_text(value, unit_of(ds[name])) for name, value in at.items()}
     plain = {name for name, value in at.items() if bare or isinstance(value, str)}
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
@@ -207,19 +210,18 @@ def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) 
     return [name for name in references(*nodes) if name == indexed_quantity(name)]
 
 
-# --- default options, from the ``[best]`` section of the study
-#: Kinds of plots that can draw any study, for error messages.
+#: Kinds of plots that can draw any study, as text for error messages.
 GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
 
 def complete_options(
     kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
 ) -> dict[str, Any]:
-    """Return the options of a plot: the given ones, and defaults for all others that it needs.
+    """Return the options of a plot: the given options, and defaults for others that it needs.
 
     The study's ``[best]`` gives the objective, which is also the quantity to draw; without
     ``[best]``, the first output is drawn. Axes that the plot does not show are fixed at the optimum
-    of ``[best]``, or else at a middle value.
+    of ``[best]``, or at a middle value if there is no ``[best]``.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
@@ -280,7 +282,6 @@ def _goal_options(kind: PlotKind, goals: list[str], best: Mapping[str, Any]) -> 
 def _axes_to_show(
     kind: PlotKind, free: dict[str, NDArray[Any]], first: Sequence[str | None], several: int
 ) -> list[str]:
-    """Choose, from the axes along which the quantities vary, those that the plot shows."""
     labels = [name for name, values in free.items() if values.dtype.kind not in "iuf"]
     numbers = [name for name in reversed(free) if name not in labels]
     order = [*labels, *numbers] if kind.prefers == "labels" else [*numbers, *labels[::-1]]
@@ -297,7 +298,6 @@ def _axes_to_show(
 
 
 def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
-    """Return the objectives of ``[best]``; if an objective is a quantity, return its name."""
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
@@ -313,7 +313,7 @@ def _outputs(source: StudyData | xr.Dataset) -> list[str]:
 
 
 def _cases(source: StudyData | xr.Dataset) -> list[str]:
-    """Return the names of bounds and cases: those among the outputs first, then others."""
+    """Return the names of bounds and cases, first those of the outputs."""
     if isinstance(source, StudyData):
         grid = source.grid()
         known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
@@ -342,7 +342,7 @@ def _default_point(
     name: str,
     at: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the values of the axes ``rest`` at the optimum of ``[best]``, or at a middle point."""
+    """Return values of the axes ``rest`` at the optimum of ``[best]``, or at a middle point."""
     goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
     place = dict(optimum(source, **goal).coords) if goal else {}
     if any(axis not in place for axis in rest):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FILE = Path(__file__).parents[1] / "data" / "plots.toml"
-#: Names of the parameters for the data, for each kind of source.
+#: For each kind of source, the names of the parameters that take the data.
 _FIRST_PARAMETERS = dict.fromkeys(("study", "random"), ("source",)) | {
     "counters": ("counters",),
     "kernels": ("sources",),
@@ -24,7 +24,7 @@ _FIRST_PARAMETERS = dict.fromkeys(("study", "random"), ("source",)) | {
 
 @dataclass(frozen=True, kw_only=True)
 class PlotKind:
-    """A kind of plot: a table of ``data/plots.toml``; the head of that file describes the keys."""
+    """A kind of plot, which is a table of ``data/plots.toml``; this file describes the keys."""
 
     name: str
     shows: str
@@ -88,24 +88,22 @@ class PlotKind:
             module, _, name = self.draw.partition(".")
             function = getattr(import_module(f"dse.plots.{module}"), name)
             extra = {"row": self.row} if self.row else {}
-            axes: Axes = function(**{**self.options, **arguments, **extra})
-            return axes
+            return function(**{**self.options, **arguments, **extra})
 
         draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")
         draw.__module__ = "dse.plots"
         head = f"Draw {self.shows}.\n\n{self.details}".rstrip()
-        known = "\n".join(f"{p.name}\n    {_OPTIONS[p.name]}." for p in form if p.name in _OPTIONS)
-        draw.__doc__ = f"{head}\n\nParameters\n----------\n{known}\n"
+        known = "\n".join(f"    {p.name}: {_OPTIONS[p.name]}." for p in form if p.name in _OPTIONS)
+        draw.__doc__ = f"{head}\n\nParameters:\n{known}\n"
         draw.__dict__["__signature__"] = signature
         return draw
 
 
 def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, PlotKind]:
-    """Return a mapping from names to kinds of plots, from tables as in ``data/plots.toml``."""
+    """Return a mapping from names to kinds, read from tables as in ``data/plots.toml``."""
     return {name: PlotKind(name=name, **row) for name, row in rows.items()}
 
 
 _DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-#: Descriptions of the options, for the docstrings of the functions.
 _OPTIONS: Mapping[str, str] = _DATA["option"]
 KINDS: dict[str, PlotKind] = read_kinds(_DATA["kind"])

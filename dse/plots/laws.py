@@ -42,17 +42,15 @@ if TYPE_CHECKING:
     from dse.uncertain.output_law import OutputLaw
     from stochastic import Launch, Law
 
-
 _BINS = 60
-#: If the pair (max, sum) has more outcomes than this, single probabilities are not drawn.
+#: Maximum number of outcomes of the pair (max, sum) for which single probabilities are drawn.
 _MAX_OUTCOMES = 20_000_000
 _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
-#: Smallest tail probability that is drawn.
+#: Tail probabilities below this limit are not drawn.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
 
 
-# --- quantiles along an axis
 def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, Any], middle: Any, color: str) -> None:
     for strength, (label, (low, high)) in zip((0.2, 0.4), bands.items(), strict=True):
         ax.fill_between(x, low, high, color=color, alpha=strength, lw=0, label=label)
@@ -78,8 +76,7 @@ def fan(
     _draw_bands(ax, numbers, bands, quantiles[0.5], STYLES["performance"].color)
     if numbers is not across:
         ax.set_xticks(numbers, [str(value) for value in across])
-    ax.set_xlabel(over)
-    ax.set_ylabel(label_with_unit(quantity, laws[0].unit))
+    ax.set(xlabel=over, ylabel=label_with_unit(quantity, laws[0].unit))
     add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
@@ -106,7 +103,6 @@ def bands(
     return ax
 
 
-# --- the distribution of an output of a study
 def outcome(
     source: StudyData, quantity: str, *, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
@@ -128,14 +124,12 @@ def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
     ends = law.quantile(0.05), law.quantile(0.95)
     ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
     ax.axvline(law.mean, label="mean", **_LEVEL.line_options())
-    ax.set_xlabel(label_with_unit(law.text, law.unit))
-    ax.set_ylabel("chance to be at most this")
-    ax.set_ylim(0, 1)
+    ax.set(xlabel=label_with_unit(law.text, law.unit), ylabel="chance to be at most this")
+    ax.set_ylim((0, 1))
     add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
 
-# --- the loss of groups in lockstep
 def loss(
     *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
 ) -> Axes:
@@ -157,14 +151,10 @@ def loss(
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     """Draw the law of a loss: probabilities of bins and of single values, and the CDF.
 
-    Parameters
-    ----------
-    law : Law
-        From :func:`stochastic.imbalance`.
-    groups : int
-        Number of simulated groups.
-    seed : int
-        Seed of the simulation.
+    Parameters:
+        law (Law): From :func:`stochastic.imbalance`.
+        groups (int): Number of simulated groups.
+        seed (int): Seed of the simulation.
     """
     drawn, edges = law.sample(groups, seed=seed), _bin_edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
@@ -174,22 +164,19 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     _draw_atoms(panels[1], law, edges)
     _cdf(panels[2], law, edges, drawn)
     for panel in panels:
-        panel.set_xlim(edges[0] - 0.03 * span, edges[-1] + 0.03 * span)
-        panel.set_xlabel("loss of a group")
+        panel.set(xlim=(edges[0] - 0.03 * span, edges[-1] + 0.03 * span), xlabel="loss of a group")
     figure.suptitle(f"{law.source!r} in {law.lanes} lanes")
     return figure
 
 
 def _bin_edges(law: Law) -> Any:
-    """Return the edges of bins between the quantiles 1e-4 and 1 - 1e-4 of the loss."""
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
-    edges[0] = np.nextafter(edges[0], 0)  # a bin includes its upper edge
+    edges[0] = np.nextafter(edges[0], 0)  # a bin contains its upper edge
     return edges
 
 
 def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **marks: float) -> None:
-    """Draw the exact and simulated probability of each bin, and vertical lines at ``marks``."""
     shares = np.histogram(samples, edges)[0] / len(samples)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(samples))
@@ -198,8 +185,7 @@ def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **ma
     ax.errorbar(centres, shares, 2 * error, label="simulated, 2 se", **style)
     for line, (name, value) in zip(("--", ":"), marks.items(), strict=False):
         ax.axvline(value, color="black", lw=1, ls=line, label=name.replace("_", " "))
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("probability of a bin")
+    ax.set(ylim=(0, None), ylabel="probability of a bin")
     ax.set_title(f"mass, and {len(samples):,} simulated {what}", fontsize=10)
     ax.legend(frameon=False, fontsize=8)
 
@@ -249,7 +235,6 @@ def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float,
     ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
 
 
-# --- the time of a launch
 def _visible_slice(cdf: Any) -> slice:
     """Return the slice of a CDF in which both tails have at least the probability _MIN_TAIL."""
     first, last = np.searchsorted(cdf, [_MIN_TAIL, 1 - _MIN_TAIL])
@@ -257,7 +242,7 @@ def _visible_slice(cdf: Any) -> slice:
 
 
 def format_time_axis(ax: Axes) -> None:
-    """Label the x axis as the time of a launch, and format its numbers with SI prefixes."""
+    """Label the x axis with the time of a launch, and format its numbers with SI prefixes."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -278,19 +263,14 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
         waves, mean = (lines[0].coordinates[name] for name in ("waves_time", "launch_time_mean"))
         ax.axvline(waves, label="waves · mean block", **_LEVEL.line_options(lw=1.2))
         ax.axvline(mean, label="mean", **STYLES["result"].line_options(lw=1.2))
-    ax.set_yscale("log")
-    ax.set_ylim(_MIN_TAIL, 1.3)
-    ax.set_ylabel("chance that it lasts longer; dots at 1 %")
+    ax.set(yscale="log", ylim=(_MIN_TAIL, 1.3), ylabel="chance that it lasts longer; dots at 1 %")
     format_time_axis(ax)
     add_legend(ax, at_right=len(lines) > 4)
     return ax
 
 
 def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
-    """Return the tail of the launch time for each configuration, as a line.
-
-    The ``coordinates`` of a line are the mean, the estimate by waves and the time of a step.
-    """
+    """Return, for each configuration, a line with the tail of the launch time."""
     if not isinstance(source, StudyData):
         raise DseError("the law of a launch needs a study, not its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
@@ -323,14 +303,10 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
 def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     """Draw the law of a launch: exact and simulated probabilities of bins, and the tail.
 
-    Parameters
-    ----------
-    law : Launch
-        From :func:`stochastic.launch`.
-    step : float
-        Duration of a unit of work in seconds; with 1 the time is drawn in steps.
-    seed : int
-        Seed of the simulation.
+    Parameters:
+        law (Launch): From :func:`stochastic.launch`.
+        step (float): Duration of a unit of work in seconds; with 1 the time is drawn in steps.
+        seed (int): Seed of the simulation.
     """
     times = law.times()
     below = np.asarray(times.cdf_values, dtype=float)
@@ -344,8 +320,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
     _draw_masses(mass, edges, exact, drawn, "launches")
     rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.line_options())
-    rare.set_yscale("log")
-    rare.set_ylim(_MIN_TAIL, 1.3)
+    rare.set(yscale="log", ylim=(_MIN_TAIL, 1.3))
     for q in (0.5, 0.99, 0.9999):
         _mark_quantile(rare, float(law.quantile(q)) * step, 1 - q, f"{q:.4g}", (6, 3))
     rare.set_ylabel("chance that it lasts longer")
@@ -356,8 +331,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     return figure
 
 
-# --- timelines: warps of a multiprocessor, lanes in lockstep, blocks of a launch
-#: Boxes narrower than this fraction of the plot get no number.
+#: Boxes narrower than this fraction of the plot show no number.
 _MIN_LABEL_SHARE = 0.02
 _MAX_SLOTS = 48
 _BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
@@ -446,9 +420,7 @@ def timeline(
             at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "bbox": patch}
             ax.text(box.start + long / 2, box.row, str(box.warp + 1), **at)
     label_rows(ax, ["computation", *(f"request {k}" for k in range(1, rows + 1))])
-    ax.set_xlim(0, end)
-    ax.set_xlabel("time [cycles]")
-    ax.set_ylabel("what overlaps")
+    ax.set(xlim=(0, end), xlabel="time [cycles]", ylabel="what overlaps")
     text = f"{end:g} cycles"
     if by_equations:
         inputs: dict[str, Any] = {"comp_cycles": periods * comp, "mem_cycles": periods * memory}
@@ -470,8 +442,7 @@ def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
     ax.barh(lanes, work, 0.7, **_BUSY.area_options(), label="at work")
     rest, idle = longest - np.asarray(work), _IDLE.area_options(alpha=0.4)
     ax.barh(lanes, rest, 0.7, left=work, **idle, label="waiting for the longest")
-    ax.set_xlabel("iterations")
-    ax.set_ylabel("lane")
+    ax.set(xlabel="iterations", ylabel="lane")
     cost, used = longest * len(work), sum(work)
     ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
     add_legend(ax, at_bottom=True, ncols=2)
@@ -525,7 +496,6 @@ def slots(
     set_title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: idle {waited:.1%} of the time")
     ax.set_xlim(0, last or 1)
     format_time_axis(ax)
-    ax.set_yticks([])
-    ax.set_ylabel(f"{len(chosen)} of {int(many):,} slots, the first to end below")
+    ax.set(yticks=[], ylabel=f"{len(chosen)} of {int(many):,} slots, the first to end below")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_MARKERS = 24
-#: The spike before the first full pass is clipped if it exceeds all later values by this factor.
+#: The spike before the first full pass is clipped if it is larger than all later values by this
+#: factor.
 _SPIKE_RATIO = 3.0
 
 
@@ -51,7 +52,7 @@ def _is_coincident(line: Line, other: Line) -> bool:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], looks: Sequence[Style], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines; if some coincide or ``same`` is True, their markers are at different points."""
+    """Draw lines. If some coincide or ``same`` is True, mark different points on each line."""
     room = all(len(line.x) >= 2 * len(lines) for line in lines)
     same = same or (room and any(_is_coincident(*pair) for pair in combinations(lines, 2)))
     for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
@@ -62,9 +63,9 @@ def draw_lines(
 
 
 def _relative_values(ds: xr.Dataset, name: str, over: str, by: bool | str) -> xr.DataArray:
-    """Return a quantity divided by its maximum along an axis, or by proportional growth.
+    """Divide a quantity by its maximum along an axis; for ``by="growth"``, by proportional growth.
 
-    ``by="growth"`` divides by the first value times the ratio of the last to the first axis value.
+    Proportional growth is the first value times the ratio of the last to the first axis value.
     """
     words, whole = "share of its largest", abs(mask_infeasible(ds, ds[name])).max(over)
     if by == "growth":
@@ -124,7 +125,7 @@ def lines(
     draw_lines(ax, drawn, looks, **style)
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
-            artist.set(lw=4, alpha=0.35, marker="")  # wide, because it lies behind its terms
+            artist.set(lw=4, alpha=0.35, marker="")  # wide: it lies behind its terms
     if mark := row.get("mark"):
         marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
         if (points := np.concatenate(marked, 1)).size:
@@ -171,7 +172,7 @@ def _draw_reference(
     x: str | None = None,
 ) -> None:
     values = ds[quantity]
-    if across:  # the reference is the quantity at the largest value of the axis
+    if across:
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = STYLES["published"] if quantity == "optimal_sms" else STYLES["level"]
@@ -297,8 +298,7 @@ def efficiency(
         _powers_of_two(ax.xaxis, ds.energy_efficiency)
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
-    ax.set_xlabel(across)
-    ax.set_ylabel("speed-up: baseline time over the new (S)")
+    ax.set(xlabel=across, ylabel="speed-up: baseline time over the new (S)")
     return ax
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Point = tuple[float, float]
 
-#: If a map has more cells than this, the cells are rasterized in a vector figure.
+#: Maps with more cells than this are rasterized in a vector figure.
 _RASTER_CELLS = 10_000
 _LINE_STYLES = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
@@ -135,7 +135,6 @@ def regimes(source: PlotSource, **options: Any) -> Axes:
 
 
 def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
-    """Return the horizontal and the vertical axis; raise DseError if there are other axes."""
     dims = [str(dim) for dim in ds[quantity].dims]
     for name in filter(None, (over, by)):
         known = [str(dim) for dim in ds.dims]
@@ -151,15 +150,10 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
     return over, by
 
 
-# --- constraints
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the mask of all constraints together, and a mask per constraint that is violated.
-
-    Each mask is True where the constraint holds. The constraints are ``texts`` and those with which
-    the Dataset was computed.
-    """
+    """Return the mask of all constraints together, and a mask per constraint that is violated."""
     known = add_label_indices(ds)
     quantities = quantities_of(known)
     stored = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
@@ -197,7 +191,6 @@ def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
     return arrays[0].copy(data=np.asarray(interpret_arrays([node], values)[0], dtype=bool))
 
 
-# --- cells
 def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
     values = ds[axis].values
     return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
@@ -215,7 +208,7 @@ def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
 
 
 def _cell_runs(inside: Array) -> Iterator[tuple[int, int, int]]:
-    """Yield the runs of cells inside a mask: row, first column, and last column + 1."""
+    """Yield each run of cells in the mask: the row, the first column, and the last column + 1."""
     padded = np.pad(inside.astype(np.int8), ((0, 0), (1, 1)))
     steps = np.diff(padded, axis=1)
     begins, ends = np.argwhere(steps == 1), np.argwhere(steps == -1)
@@ -250,7 +243,6 @@ class _Cells:
         return [Patch(**look.area_options(label=text, **style))]
 
     def draw_hatch(self, inside: Array, hatch: str, color: str) -> None:
-        """Hatch the cells inside a mask as one area, without lines between the cells."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
@@ -264,7 +256,6 @@ class _Cells:
         self.ax.add_patch(PathPatch(area, fc="none", ec=color, hatch=hatch, lw=0))
 
     def draw_constraints(self, broken: Mapping[str, Array]) -> Iterator[Any]:
-        """Draw a line between the cells that meet a constraint and the cells that violate it."""
         from matplotlib.collections import LineCollection
         from matplotlib.lines import Line2D
 
@@ -287,7 +278,6 @@ class _Cells:
         return self.ax.plot([at[0]], [at[1]], label=text, **STYLES["optimum"].mark_options(16))[0]
 
 
-# --- the borders of a case
 def _draw_borders(
     cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]
 ) -> Any:
@@ -323,8 +313,8 @@ def border_segments(
 ) -> list[list[Point]]:
     """Return the borders of a case over two axes as line segments.
 
-    Two neighbouring points with different cases have a border between them: at the position in
-    ``table`` along an axis in ``real``, and halfway along other axes. A cell has four points at its
+    Between two neighbouring points with different cases there is a border. On an axis in ``real``,
+    ``table`` gives its position; on other axes it lies halfway. A cell has four points at its
     corners. Two borders on the edges of a cell are joined; more than two are joined to their mean.
     """
     from dse.inverse.borders import case_name

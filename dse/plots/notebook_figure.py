@@ -1,7 +1,5 @@
 """Define figures and Axes that notebooks display without pyplot."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 
@@ -42,8 +40,6 @@ class NotebookFigure(Figure):
 
 
 class _NotebookAxes(Axes):
-    """An Axes whose display in a notebook shows its figure."""
-
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         figure = self.get_figure(root=True)
         assert isinstance(figure, NotebookFigure)

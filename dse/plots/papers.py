@@ -26,10 +26,10 @@ _DATA = Path(__file__).parents[1] / "data" / "figures"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperFigure:
-    """A figure of a paper: the kind of plot that draws it, or ``why`` it is not drawn.
+    """A figure of a paper: the kind of plot that draws it, or in ``why`` the reason why none does.
 
     ``see`` is a hint for the reader, ``theirs`` names the data from the paper, ``ours`` the data
-    from the model. ``given`` are options of the kind; each panel in ``panels`` overrides some.
+    from the model. ``given`` are options of the kind, which each panel in ``panels`` can override.
     ``printed`` are values that the text of the paper prints; they are marked in the figure.
     """
 
@@ -105,14 +105,13 @@ def _read_paper(path: Path) -> Paper:
 
 
 def _expand_numbers(text: str) -> Iterator[str]:
-    """Yield each number in a text such as ``"1-3, 10"``, as text."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from map(str, range(int(first), int(last or first) + 1))
 
 
 def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
-    """Yield numbers as texts; runs of consecutive numbers are joined to ranges.
+    """Yield numbers as texts, and runs of consecutive numbers as ranges.
 
     >>> list(number_ranges(["1", "2", "3", "5"]))
     ['1-3', '5']
@@ -125,7 +124,7 @@ def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Update ``base`` recursively by ``row``; but replace an axis (a table with ``start``)."""
+    """Update ``base`` recursively by ``row``, but replace a table with the key ``start`` whole."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) and "start" not in value
@@ -137,19 +136,14 @@ def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, 
 def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figure:
     """Draw a figure of a paper from the model, and mark the numbers that the text prints.
 
-    Parameters
-    ----------
-    name : str
-        The paper, such as ``"hong2012"`` or ``"transit"``.
-    number : int or str
-        Number of the figure.
-    caption : bool
-        Write the caption below the figure.
+    Parameters:
+        name (str): The paper, such as ``"hong2012"`` or ``"transit"``.
+        number (int or str): Number of the figure.
+        caption (bool): Write the caption below the figure.
 
-    Raises
-    ------
-    UnknownNameError
-        The paper or number is unknown, or the figure is not drawn; the message has the reason.
+    Raises:
+        UnknownNameError: The paper or number is unknown, or the figure is not drawn; the message
+            has the reason.
     """
     paper = find_paper(name)
     row = paper.figure(number)
@@ -196,7 +190,6 @@ def _draw_panel(
 
 
 def _draw_mark(ax: Axes, mark: Mapping[str, Any], style: Style) -> None:
-    """Mark values that the text prints: points, or a line if only one coordinate is printed."""
     label = f"printed: {mark['label']}"
     if "y" not in mark:
         ax.axvline(mark["x"], **style.line_options(), label=label)

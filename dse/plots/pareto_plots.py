@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
-#: Number of best configurations that get thick lines.
 _THICK_LINES = 10
-#: Maximum number of labels along an axis.
 _MAX_LABELS = 12
 
 
@@ -116,12 +114,12 @@ def parallel(
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
     many = min(_THICK_LINES, len(lines))
     rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
-    rest.set_array(np.arange(len(lines) - many))  # by rank, because values may be close together
+    rest.set_array(np.arange(len(lines) - many))  # colours show ranks, as values may be close
     thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
     for collection in (rest, thick):
         ax.add_collection(collection, autolim=False)
     ax.set(xlim=(-0.25, len(columns) - 0.55), ylim=(-0.06, 1.06), yticks=[])
-    # the titles need no units, because the numbers at the ends of the axes have them
+    # the titles need no units: the numbers at the ends of the axes have them
     titles = [str(ds[name].attrs.get("long_name") or name) for name in columns]
     ax.set_xticks(range(len(columns)), [textwrap.fill(text, 16) for text in titles])
     ax.set(xlabel="each line is a configuration", ylabel="from smallest to largest value")

@@ -24,20 +24,20 @@ from symbolic.library import load_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Suffixes of files that are analyzed; any other file has answers of ``dse analyze`` or a profile.
+#: Suffixes of files to analyze; other files contain answers of ``dse analyze`` or a profile.
 _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
-#: Relative excess over a roof that counts as rounding.
+#: A relative excess over a roof up to this value counts as a rounding error.
 _TOLERANCE = 1e-3
 #: Factor by which an axis extends beyond the points at both ends.
 _MARGIN = 3.0
-#: Maximum ratio of two ceilings that share a label.
+#: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
-_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
+_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RooflinePoint:
-    """A kernel on a machine: times [s], predicted or measured, and quantities of ``roofline``.
+    """A kernel on a machine, with its time in seconds and quantities of the model ``roofline``.
 
     ``times`` are the time and both ends of its interval, which are equal for a measured time.
     """
@@ -54,13 +54,13 @@ class RooflinePoint:
 
     @property
     def missing(self) -> str:
-        """The count that a point lacks, so that it cannot be shown; empty if none is missing."""
+        """The name of the count without which the point cannot be drawn; empty if there is none."""
         missing = "" if self.values["arithmetic_intensity"] < math.inf else "bytes of DRAM"
         return missing if self.values["work_flops"] > 0 else "floating-point operations"
 
     @property
     def fault(self) -> str:
-        """A sentence that says by how much the point is above the lowest roof; else empty."""
+        """A sentence on how far the point is above the lowest roof; empty if the point is below."""
         rate, roof = self.rates[0], self.values["attainable_flops"]
         if self.missing or rate <= roof * (1 + _TOLERANCE):
             return ""
@@ -141,11 +141,10 @@ def faults_of(ax: Axes) -> list[str]:
     return [title for title in titles if ": " in title]
 
 
-# --- the kernels
 def _points(
     source: Any, machines: Sequence[str], values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> Iterator[RooflinePoint]:
-    """Yield the points of the kernels in a source, which are analyzed or measured."""
+    """Yield the points of the kernels in a source; analyze the source if it has no results."""
     from dse.analysis import Analysis, analyze
 
     is_path = isinstance(source, (str, PathLike))
@@ -167,7 +166,6 @@ def _points(
 
 
 def _answer_points(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[RooflinePoint]:
-    """Yield the best variant on each machine."""
     best = {each["machine"]: each for each in reversed(rows) if not each["status"]}
     if not best:
         raise DseError(f"{name} has no answer: {rows[0]['status']}")
@@ -184,7 +182,7 @@ def _answer_points(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Roo
 def _measured_points(
     source: Any, machines: Sequence[str], values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> Iterator[RooflinePoint]:
-    """Yield the rows of a profile, all on one machine."""
+    """Yield a point for each row of a profile of one machine."""
     from dse.fitting.rows import read_columns, read_table
     from dse.runs.files import open as open_data
 
@@ -209,11 +207,10 @@ def _measured_points(
         yield RooflinePoint(name=str(name), machine=machines[0], times=times, values=own)
 
 
-# --- the machines
 def _roofs(
     machine: str, values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, list[tuple[float, Any]]]:
-    """Return the roofs of a machine: (bandwidth, row) of ``levels``, (peak, name) of ``peaks``."""
+    """Return the roofs of a machine: (bandwidth, row) in "levels", and (peak, name) in "peaks"."""
     model = load_model("roofline")
     used = {name: value for name, value in values.items() if name in model.quantities}
 

@@ -58,9 +58,9 @@ GREY = _NAMED_COLORS["grey"]
 STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["looks"].items()}
 #: Mapping from quantities, and from labels of bounds and cases, to their meaning.
 MEANINGS: Mapping[str, str] = _DATA["means"]
-#: Styles of the parts of a stack, from bottom to top.
+#: Styles of the parts of a stack; the first part is at the bottom.
 PART_STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["parts"].items()}
-#: Groups of names, such as machines, that have the same styles in every plot.
+#: Groups of names, such as machines, whose styles are the same in every plot.
 _FIXED: Sequence[Sequence[str]] = _DATA["fixed"]["names"]
 
 _ORDER = ("solid", "dashes", "dash-dots", "dots", "long", "mixed", "short", "solid")
@@ -93,8 +93,8 @@ def style_of(name: str) -> Style:
 def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[Style]:
     """Return a different style for each name in a plot.
 
-    A name in ``looks.toml`` has its style from there. Other names get the next free colour, but
-    not the colours of names in ``looks.toml`` and of the meanings ``reserved``.
+    A name in ``looks.toml`` has the style given there. Other names get the next free colour. The
+    colours of names in ``looks.toml`` and of the meanings in ``reserved`` are not free.
 
     >>> distinct_styles(["thread", "memory"]) == [STYLES["threads"], STYLES["memory"]]
     True
@@ -110,7 +110,7 @@ def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[
 
 
 def style_variants(style: Style, many: int) -> list[Style]:
-    """Return ``style`` and further styles of the same colour, for lines with one meaning."""
+    """Return ``style`` and more styles of its colour, to draw several lines with one meaning."""
     others = [k for k in range(len(_LINES) - 1) if style.line != _LINES[k]]
     places = [others[k % len(others)] for k in range(many - 1)]
     variants = [Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places]
@@ -118,7 +118,7 @@ def style_variants(style: Style, many: int) -> list[Style]:
 
 
 def _nth_style(place: int, free: Sequence[int]) -> Style:
-    """Return the style with index ``place``; when colours repeat, dashes and markers differ."""
+    """Return the style with index ``place``; if colours repeat, dashes and markers differ."""
     turn, k = divmod(place, len(free))
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)

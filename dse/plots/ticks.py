@@ -13,14 +13,14 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator
 
-#: Minimum distance of two labels on each axis, in heights of their font.
+#: Minimum distance of two labels on the x and on the y axis, in heights of their font.
 _GAPS = {"x": 0.8, "y": 0.4}
-#: Text in the labels that matplotlib writes for powers of ten.
+#: Command in the labels that matplotlib writes for powers of ten.
 _FORMULA = "\\mathdefault"
 
 
 class FittingLocator(Locator):
-    """Every tick of another locator, or each second, third, ... tick if labels would overlap."""
+    """Locator of every tick of another locator, or of each n-th tick if labels would overlap."""
 
     def __init__(self, base: Locator) -> None:
         self.base = base
@@ -31,7 +31,7 @@ class FittingLocator(Locator):
         self.base.set_axis(axis)
 
     def __call__(self) -> Any:
-        """Return the positions of as many ticks as have room."""
+        """Return the positions of the ticks whose labels fit."""
         places = np.asarray(self.base(), dtype=float)
         axis: Any = self.axis
         low, high = sorted(axis.get_view_interval())
@@ -46,7 +46,7 @@ class FittingLocator(Locator):
         return self.base.tick_values(vmin, vmax)
 
     def nonsingular(self, v0: float, v1: float) -> tuple[float, float]:
-        """Return the limits of an axis without a range."""
+        """Return the limits to use if both limits of an axis are equal."""
         return self.base.nonsingular(v0, v1)
 
     def view_limits(self, vmin: float, vmax: float) -> tuple[float, float]:
@@ -81,16 +81,14 @@ def _label_size(text: str, font_size: float) -> tuple[float, float]:
 
 
 def has_names(axis: Any) -> bool:
-    """True if the ticks of an axis have names, and so must stay at their positions."""
-    formatter, is_fixed = (
-        axis.get_major_formatter(),
-        isinstance(axis.get_major_locator(), FixedLocator),
-    )
+    """True if the ticks of an axis have names, so that their positions must not change."""
+    formatter = axis.get_major_formatter()
+    is_fixed = isinstance(axis.get_major_locator(), FixedLocator)
     return is_fixed and isinstance(formatter, FuncFormatter) and not formatter(math.nan)
 
 
 def fit_ticks(axis: Any) -> None:
-    """Show as many numbers on an axis as have room; rotate names if they have no room."""
+    """Show only the numbers that fit on an axis; rotate names that do not fit."""
     locator = axis.get_major_locator()
     if not has_names(axis):
         if not isinstance(locator, FittingLocator):

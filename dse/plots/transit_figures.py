@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
 from dse.fitting.rows import read_columns, read_table
-from dse.plots.axes import (
-    add_legend,
-    axes_of,
-    axis_label,
-    format_axis,
-    set_title,
-    split_axes,
-)
+from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, set_title, split_axes
 from dse.plots.data import MAX_SERIES, flags_of
 from dse.plots.style import STYLES, style_of
 from dse.verbs.study import advise
@@ -49,9 +42,10 @@ _MEASURED_OUTPUTS = (
 #: Value of ``lanes_width`` or ``ms_peak`` that is so large that it never limits the throughput.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Factor for an input if advice gives no end value; divisor if no larger value is feasible.
+#: Default factor by which a move changes an input, if advice gives no end value. If no larger
+#: value is feasible, the input is divided by this factor.
 _DEFAULT_FACTOR = 2.0
-#: Regimes narrower than this fraction of the plot have a vertical name.
+#: Regimes narrower than this fraction of the plot have an upright name.
 _UPRIGHT_LABEL_WIDTH = 0.2
 #: Regimes narrower than this fraction of the plot have no name.
 _MIN_LABEL_WIDTH = 0.05
@@ -59,13 +53,11 @@ _MIN_LABEL_WIDTH = 0.05
 _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
 _AFTER_LINES: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
-_PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9  # inches
+_PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """One configuration of the figure: its quantities, and the points of the two curves."""
-
     ds: xr.Dataset
     curves: Mapping[str, Curve]
 
@@ -74,10 +66,7 @@ class _State:
 
 
 def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
-    """Compute a configuration, its supply for unlimited lanes, and its demand for unlimited memory.
-
-    Both curves are functions of the number of threads.
-    """
+    """Compute a configuration, its supply for unlimited lanes and demand for unlimited memory."""
     measured = _MEASURED_OUTPUTS if "kernel_time" in point else ()
     ds = evaluate(model, outputs=[*_INPUTS, *_OUTPUTS, *measured], **entries, **point)
     if ds.sizes:
@@ -156,8 +145,8 @@ def _apply_move(
 ) -> tuple[Move | None, dict[str, float]]:
     """Return the advice that suggests a move (or None), and the quantities after the move.
 
-    ``move`` names inputs to change, joined by +. The inputs are multiplied by the factor of the
-    advice or by a default; if the machine has no room for this, they are divided by the default.
+    ``move`` names inputs to change, joined by +. They are multiplied by the factor of the advice or
+    by a default factor. If the machine has no room for this, they are divided by the default.
     """
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")

@@ -30,7 +30,7 @@ _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
 OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 _STUDY_HINT = "give the study of the store (--study), or run this one into another place"
-#: Exceptions that reading a damaged study text may raise.
+#: Exceptions from reading a damaged study text.
 _UNREADABLE = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
     *(RecursionError, OverflowError, IndexError),
@@ -51,10 +51,7 @@ def is_expanded(tree: Mapping[str, Any]) -> bool:
 
 
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
-    """Return the identity that the manifest of a study's store contains.
-
-    The identity consists of attributes, hashes of equations and values, and shapes of chunks.
-    """
+    """Return the identity of a study for the manifest: attributes, hashes and shapes of chunks."""
     from dse.inputs.provenance import check_sources, fingerprints
 
     ours = dataset_attributes(study, expand=layout.expand)
@@ -77,11 +74,7 @@ def is_same_manifest(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool
 def check_same_study(
     backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None, hint: str
 ) -> None:
-    """Raise DseError if a store belongs to another study; the message ends with ``hint``.
-
-    ``ours`` and ``theirs`` are the manifests of the study and of the store. ``theirs`` is None if
-    the store has no manifest or a damaged one.
-    """
+    """Raise DseError if a store belongs to another study; the message ends with ``hint``."""
     from sweeps.store.backend import get_or_none
     from sweeps.store.records import MANIFEST
 
@@ -150,9 +143,6 @@ def check_storable(study: StudyData) -> None:
             )
 
 
-# --- rebuilding the study of a store from the attributes of the store
-
-
 def missing_store_error(store: str | Path) -> DseError:
     """Return the error for a store that does not exist."""
     return DseError(f"{str(store)!r} does not exist: expected the store of a run")
@@ -161,7 +151,7 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Rebuild the study of a store, or take ``study``; return the checked study and the manifest.
+    """Rebuild the study of a store, or check the given ``study``; return it with the manifest.
 
     Raises DseError if the equations or values have changed since, or if ``study`` does not match.
     """
@@ -183,7 +173,7 @@ def rebuild_study(
                 "(--study)"
             ) from error
     identity = manifest_identity(rebuilt, StoreLayout(rebuilt.grid(), expand=is_expanded(tree)))
-    if "chunks" not in tree:  # there is no manifest; tree has the attributes of the group
+    if "chunks" not in tree:  # no manifest: the tree has the attributes of the group
         tree = {**tree, "chunks": identity["chunks"]}
     check_same_study(backend, identity, tree, _STUDY_HINT)
     return rebuilt, tree
@@ -220,7 +210,7 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
     """Return the study of a store; None if there is no store, or if model or values have changed.
 
     If ``source`` is a Dataset that was opened from a store, the study has only the outputs of the
-    Dataset. Raises ``OtherProcessError`` if the opened store has been replaced by another store.
+    Dataset. Raises ``OtherProcessError`` if another store has replaced the opened store.
     """
     from sweeps.store.records import info_of
 
@@ -232,8 +222,7 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
         if not isinstance(source, (str, Path)):
             names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
             study = replace(study, outputs=names, best=None)
-        # the identity covers equations that are recorded as trees; it does not cover the modules
-        # and files that a table equation in a user's file may import or read
+        # the identity does not cover the modules and files that a table equation of a user may read
         definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
         tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
         if any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables):
@@ -247,8 +236,8 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
 def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, Any]:
     """Read the identity of a store's study from the manifest or the attributes of the group.
 
-    Each record of a tile also contains the hash of the identity. If these sources disagree,
-    ``study`` decides which is right; if ``study`` is None, DseError is raised.
+    Each record of a tile also has the hash of the identity. If these sources disagree, the given
+    ``study`` decides which source is right; without it, DseError is raised.
     """
     from sweeps.store.backend import get_or_none
     from sweeps.store.create import METADATA_FILE
@@ -277,7 +266,6 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
                 return candidates.get(ours["identity"], ours)
 
     def is_consistent(tree: Mapping[str, Any]) -> bool:
-        """True if all records, and the checksums of all files, agree with the manifest ``tree``."""
         files = {key: crc for key, crc in tree.get("files", {}).items() if key != METADATA_FILE}
         return recorded <= {tree["identity"]} and all(
             checksum(get_or_none(backend, key) or b"") == crc for key, crc in files.items()
@@ -312,7 +300,7 @@ def read_study_text(
         axes=read_axes(tree["axes"], read_axis, problem),
         set={name: _value(value) for name, value in tree["set"].items()},
         random=tree.get("random", {}),
-        folder=FileScope(None, None),  # never open a file that the attributes name
+        folder=FileScope(None, None),  # never open a file named in the attributes
         **fields,
     )
 
@@ -320,7 +308,7 @@ def read_study_text(
 def read_axes(
     axes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> dict[str, Any]:
-    """Return the axes in a study's text; read the long axes, for which the text has only a hash."""
+    """Return the axes in a study's text; read long axes, of which the text has only the hash."""
     values = dict(axes)
     for name, spec in axes.items():
         if isinstance(spec, dict) and "sha256" in spec:
@@ -331,8 +319,8 @@ def read_axes(
 
 
 def axis_reader(backend: StoreBackend) -> Callable[[str, str], Any]:
-    """Return a function that reads the values of an axis of a store, given its name and dtype."""
-    # the last four bytes of the file are a checksum
+    """Return a function that reads the values of a store's axis, given its name and dtype."""
+    # a checksum follows the values in the last four bytes
     return lambda name, kind: np.frombuffer(backend.get(f"{name}/c.0")[:-4], dtype=kind)
 
 
@@ -349,7 +337,7 @@ def _value(value: Any) -> Any:
 def contained_study(
     study: StudyData, backend: StoreBackend, theirs: Mapping[str, Any], *, expand: bool
 ) -> StudyData | None:
-    """Return the store's study; None unless it is ``study`` with fewer values or other outputs."""
+    """Return the store's study if only fewer values or other outputs differ; otherwise None."""
     from sweeps.store.layout import StoreLayout
 
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):

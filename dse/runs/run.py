@@ -41,7 +41,7 @@ def run_study(
     compression: str | None = None,
     watch: WatchedOutput | None = None,
 ) -> Outcome:
-    """Run a study; see :func:`dse.run`. Progress also reports the best value of ``watch``."""
+    """Run a study; see :func:`dse.run`. Progress reports include the best value of ``watch``."""
     from dse.progress import progress_listener
     from sweeps.store.layout import COMPRESSIONS
 

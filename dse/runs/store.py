@@ -83,7 +83,7 @@ def _plan_target(
     expand: bool,
     extend: bool,
 ) -> tuple[StorePlan, bool]:
-    """Return the plan of the store to write, and whether it extends the existing store."""
+    """Return the plan of the store to write, and True if it extends the existing store."""
     if not backend.exists():
         return _store_plan(study, compression or COMPRESSIONS[0], expand=expand), False
     theirs = read_manifest(get_or_none(backend, MANIFEST))
@@ -130,7 +130,7 @@ def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
 
 
 def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: Any) -> Outcome:
-    """Compute the missing tiles of a locked store; or fill a larger store that then replaces it."""
+    """Compute the missing tiles of a locked store, or fill a larger store that replaces it."""
     if not extends:
         _remove_old_store(backend)
         return fill(plan, backend, **work)
@@ -150,7 +150,7 @@ def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: A
 
 
 def _remove_old_store(backend: StoreBackend) -> None:
-    """Remove a replaced store that a killed process left behind; keep an unfinished extension."""
+    """Remove a replaced store that a killed process left, unless it is an unfinished extension."""
     there = backend.staging()
     is_begun = get_or_none(there, MANIFEST) is not None
     if there.exists() and (get_or_none(there, FINISHED) is not None or not is_begun):
@@ -195,9 +195,6 @@ def _move_aside(backend: StoreBackend) -> Iterator[str | None]:
         raise
 
 
-# --- existing stores
-
-
 def _existing_store(store: str | Path) -> StoreBackend:
     backend: StoreBackend = backend_of(require_path(store))
     if not (backend.exists() or backend.is_being_replaced()):
@@ -206,7 +203,6 @@ def _existing_store(store: str | Path) -> StoreBackend:
 
 
 def _store_compression(backend: StoreBackend, tree: dict[str, Any]) -> str:
-    """Return the compression of a store from its manifest, or from the metadata of its arrays."""
     if tree.get("compression") in COMPRESSIONS:
         return str(tree["compression"])
     files = [key for key in backend.files() if key.endswith(METADATA_FILE)]
@@ -228,27 +224,20 @@ def add(
     A run of the study without these outputs still recognizes the store. If the call is interrupted,
     the same call continues it.
 
-    Parameters
-    ----------
-    store : path or URL
-        Store of a run.
-    outputs : str or sequence of str
-        Quantities of the study's model.
-    study : Study or path, optional
-        Study of the store; default: the study that the store contains.
-    progress : bool or callable
-        True shows progress after a second; a function receives a
-        :class:`sweeps.runtime.progress.Progress` after each tile.
+    Parameters:
+        store (path or URL): Store of a run.
+        outputs (str or sequence of str): Quantities of the study's model.
+        study (Study or path, optional): Study of the store; default: the study that the store
+            contains.
+        progress (bool or callable): True shows progress after a second; a function receives a
+            :class:`sweeps.runtime.progress.Progress` after each tile.
 
-    Returns
-    -------
-    xarray.Dataset
-        The Dataset of the opened store.
+    Returns:
+        xarray.Dataset: The Dataset of the opened store.
 
-    Raises
-    ------
-    DseError
-        The store is not finished, its model or values have changed, or a quantity is unknown.
+    Raises:
+        DseError: The store is not finished, its model or values have changed, or a quantity is
+            unknown.
     """
     backend = _existing_store(store)
     with progress_listener(progress) as listener, write_lock(backend):
@@ -273,36 +262,28 @@ def verify(
 ) -> VerifyResult:
     """Compare every shard, record and metadata file of a store with its checksum.
 
-    Parameters
-    ----------
-    store : path or URL
-        Store of a run, finished or not.
-    repair : bool
-        Compute the damaged tiles again.
-    study, progress
-        See :func:`add`; the progress counts the repaired tiles.
+    Parameters:
+        store (path or URL): Store of a run, finished or not.
+        repair (bool): Compute the damaged tiles again.
+        study, progress: See :func:`add`; the progress counts the repaired tiles.
 
-    Returns
-    -------
-    sweeps.store.verify.VerifyResult
-        ``damages`` lists files, each with its problem, its tile and the tile's configurations.
+    Returns:
+        sweeps.store.verify.VerifyResult: ``damages`` lists files, each with its problem, its tile
+        and the tile's configurations.
 
-    Raises
-    ------
-    DseError
-        There is no store, or its study cannot be read.
+    Raises:
+        DseError: There is no store, or its study cannot be read.
     """
     backend = _existing_store(store)
     with ExitStack() as stack:
-        # without write permission, no lock can be created; reading needs none
+        # a lock needs write permission; reading needs no lock
         local = isinstance(backend, LocalBackend) and os.access(backend.path.parent, os.W_OK)
         if repair or local or backend.is_being_replaced():
             stack.enter_context(write_lock(backend))
         listener = stack.enter_context(progress_listener(progress))
         rebuilt, tree = rebuild_study(store, study=study)
         plan = _store_plan(rebuilt, _store_compression(backend, tree), expand=is_expanded(tree))
-        if (
-            "model_files" in tree
-        ):  # keep the recorded hashes; comments in the files may have changed
+        # keep the recorded hashes, because comments in the files may have changed
+        if "model_files" in tree:
             plan.attributes["model_files"] = plan.manifest["model_files"] = tree["model_files"]
         return compare(plan, backend, repair=repair, listener=listener)

@@ -25,7 +25,7 @@ class ComparisonData:
 
     @classmethod
     def from_models(cls, kind: type[StudyData], models: Sequence[Any], **settings: Any) -> Self:
-        """Build a comparison: one study for each of two or more different models."""
+        """Build a comparison of two or more different models, with one study for each model."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
             raise DseError(f"model = {list(models)!r}: expected two or more models, each once")
@@ -101,21 +101,18 @@ def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
-    """Merge flag attributes; keep one mapping per model if a value has several meanings."""
+    """Merge flag attributes. If a value has several words, return one mapping per model."""
     flagged = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
     if not flagged:
         return {}
     values = {m: np.atleast_1d(attrs["flag_values"]).tolist() for m, attrs in flagged.items()}
-    meanings = {m: str(attrs["flag_meanings"]) for m, attrs in flagged.items()}
+    words = {m: str(attrs["flag_meanings"]) for m, attrs in flagged.items()}
     together: dict[int, set[str]] = {}
     for model, flags in values.items():
-        for flag, meaning in zip(flags, meanings[model].split(), strict=True):
+        for flag, meaning in zip(flags, words[model].split(), strict=True):
             together.setdefault(flag, set()).add(meaning)
     if len(flagged) == len(each) and all(len(several) == 1 for several in together.values()):
         known = dict(sorted(together.items()))
         flat = " ".join(meaning for several in known.values() for meaning in several)
         return {"flag_values": np.array(list(known), dtype=np.int8), "flag_meanings": flat}
-    return {
-        "flag_values_by_model": json.dumps(values),
-        "flag_meanings_by_model": json.dumps(meanings),
-    }
+    return {"flag_values_by_model": json.dumps(values), "flag_meanings_by_model": json.dumps(words)}

@@ -55,7 +55,6 @@ def read_study_file(path: Path) -> dict[str, Any]:
 
 
 def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Return the model files that a study names, except the shipped models."""
     model = tree["model"]
     specs = model if isinstance(model, list) else [model]
     result = [file for spec in specs if isinstance(spec, str) for file in user_files(spec, folder)]
@@ -70,7 +69,7 @@ def is_trusted(file: Path, folder: Path) -> bool:
 def check_code(
     tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
 ) -> None:
-    """Raise DseError if a model file may not run; ``is_allowed`` defaults to :func:`is_trusted`."""
+    """Raise DseError if a model file may not run; by default :func:`is_trusted` decides."""
     for file in _model_files(tree, folder):
         if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
             raise DseError(
@@ -85,7 +84,7 @@ def check_code(
 class ModelCode:
     """A Python file that a study would run, with facts found without running the file.
 
-    If the file is not ``near`` (in the folder of the study or in ``DSE_PATH``), it is not read.
+    The file is read only if it is ``near``: in the folder of the study or in ``DSE_PATH``.
     """
 
     file: str
@@ -113,10 +112,8 @@ class ModelCode:
 def find_model_code(path: str | Path) -> list[ModelCode]:
     """List the Python files that a study would run, except shipped models; run none of them.
 
-    Raises
-    ------
-    DseError
-        The study cannot be read, or names a model that does not exist.
+    Raises:
+        DseError: The study cannot be read, or names a model that does not exist.
     """
     path = Path(path)
     folder = path.resolve().parent

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
     from symbolic.quantity import Quantity
 
-
-#: A number without a unit is reported if it is outside the typical range by this factor.
+#: A number without a unit is reported if it leaves the typical range by more than this factor.
 _UNUSUAL_FACTOR = 1000
 #: Units that the user may have meant by a number without a unit, the likeliest first.
 _COMMON_UNITS = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
-#: SI units in which limits are rarely given; limits without a unit are reported for these units.
+#: A limit without a unit causes a warning if its quantity has one of these SI units.
 _NEVER_BARE_UNITS = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
     r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -63,7 +62,7 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
-    """Yield each quantity that is set or swept, with its smallest and largest unitless number."""
+    """Yield (name, number) for the smallest and the largest unitless number of each quantity."""
     for name, value in [*study.set.items(), *study.axes.items()]:
         numbers = [number for number in _numbers(value) if math.isfinite(number)]
         if numbers:
@@ -113,11 +112,11 @@ _FREE_CLOCK = (
 
 
 def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
-    """True if outputs depend on a swept clock on which neither latency nor power depends."""
+    """True if outputs depend on a swept clock, but neither latency nor power depends on it."""
     graph, leaves = grid.graphs[key], grid.leaves[key]
     behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
     axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
-    if not axes - {"machine"}:  # the clock only differs between machines
+    if not axes - {"machine"}:  # only the machines differ in their clocks
         return False
     following = {n for n in graph.ancestors(graph.outputs) if "core_clock" in graph.ancestors([n])}
     if not following or following & {"mem_latency", "mem_latency_dram"}:

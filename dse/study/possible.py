@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from sweeps.grid.grid import Grid
 
-#: Indices of configurations along each axis.
+#: For each axis, the index of every configuration.
 Indices = Mapping[str, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions exceed by a factor of at most ``factor``.
+    """A limit of the hardware that predictions exceed, at most by the factor ``factor``.
 
     ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """
@@ -39,7 +39,7 @@ class Impossible:
 
     @property
     def text(self) -> str:
-        """The limit, and how far it is exceeded, as text."""
+        """The limit and the factor by which it is exceeded, as text."""
         whose = "as it is given" if self.is_given else "a fault of the model"
         return (
             f"{self.limit.uses[0]} is impossible, {whose}: {self.limit.statement}; exceeded by "
@@ -53,10 +53,7 @@ class Impossible:
 
 
 def impossible_points(grid: Grid, parts: StudyInputs, indices: Indices) -> list[Impossible]:
-    """Return the limits that predictions at some configurations exceed.
-
-    All configurations have the same labels.
-    """
+    """Return the hardware limits that predictions exceed at configurations with equal labels."""
     count = max(map(len, indices.values()), default=1)
     first = {name: int(index[0]) for name, index in indices.items()}
     key = grid.switch_labels(first)
@@ -97,7 +94,7 @@ def impossible_points(grid: Grid, parts: StudyInputs, indices: Indices) -> list[
 def _over_leaves(
     node: Node, grid: Grid, parts: StudyInputs, key: tuple[str, ...], labels: Mapping[str, str]
 ) -> Node:
-    """Return a formula over the leaves of a grid; raise LookupError if a quantity is unknown."""
+    """Return a formula over the leaves of a grid; raise LookupError for an unknown quantity."""
     graph, nodes = grid.graphs[key], {}
     for name in references(node):
         if name in graph.definitions:
@@ -119,7 +116,7 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
         if name in table and labels.get(axis) in known:
             value = table[name][known.index(labels[axis])]
     row = grid.model.quantity(name)
-    if value is None and name != "fp_insts":  # the default may count other instructions
+    if value is None and name != "fp_insts":  # the default of fp_insts may count other instructions
         value = reference(row.default) if isinstance(row.default, str) else row.default
     if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
         raise LookupError(name)
@@ -127,9 +124,9 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
 
 
 def impossible_rows(study: StudyData, indices: Indices) -> list[Impossible]:
-    """Return the limits that predictions at some configurations of a study exceed."""
+    """Return the hardware limits that predictions of a study exceed at some configurations."""
     if study.random_inputs is not None:
-        return []  # statistics over random inputs are not predictions that can be checked
+        return []  # statistics over random inputs cannot be checked
     grid = study.grid()
     count = max(map(len, indices.values()), default=1)
     split = [name for name, axis in grid.axes.items() if axis.labels]
@@ -155,13 +152,13 @@ def all_indices(grid: Grid) -> dict[str, NDArray[np.int64]]:
 
 
 def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> list[Impossible]:
-    """Return the limits that the configurations of an answer exceed, if it has all axes."""
+    """Return the limits that rows of an answer exceed; an empty list if the rows lack an axis."""
     from dse.arguments import axis_indices
 
     grid = study.grid()
     if not rows or not grid.axes.keys() <= rows[0].keys():
         return []
-    there = [row for row in rows if all(row[name] == row[name] for name in grid.axes)]  # no NaN
+    there = [row for row in rows if all(row[name] == row[name] for name in grid.axes)]
     if not there:
         return []
     at = [axis_indices(grid, {name: row[name] for name in grid.axes}) for row in there]

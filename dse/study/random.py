@@ -23,8 +23,8 @@ _Study = TypeVar("_Study", bound=Any)
 def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
     """Return the statistics that a run stores for a random output: its mean and the mean's error.
 
-    If the output is a statistic over the draws, return the statistic and its error. For labels
-    and cases, which have no mean, return nothing.
+    If the output is a statistic over the draws, return this statistic and its error. Labels and
+    cases have no mean; for them the result is empty.
     """
     quantities = model.quantities
     text = quantities[name].is_label if name in quantities else name.isidentifier()
@@ -41,7 +41,7 @@ def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
 
 
 def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
-    """Return the axes that occur only inside statistics; the formulas do not depend on them."""
+    """Return the axes that the formulas use only inside statistics."""
     names = {name for root in roots for name in references(root)}
     own_axes = {axis for name in names for axis in grid.dims(name)}
     result: set[str] = set()
@@ -55,7 +55,7 @@ def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
 
 
 def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Raise DseError if one of ``formulas``, pairs (text, quantities), depends on the draw."""
+    """Raise DseError if one of the formulas, given as (text, quantities), depends on the draw."""
     for text, known in formulas:
         names = tuple(known)
         random = [name for name in names if DRAW in grid.dims(name)]
@@ -70,11 +70,7 @@ def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) 
 
 
 def drop_axes(grid: Grid, axes: set[str]) -> Grid:
-    """Return a grid without some axes, and without the outputs and conditions that depend on them.
-
-    The statistics of the grid already respect these conditions. If a condition depends on the axes
-    only under some labels of a switch, it is kept under the other labels.
-    """
+    """Return a grid without some axes, and without outputs and conditions that depend on them."""
     gone = axes & set(grid.axes)
     if not gone:
         return grid
@@ -116,5 +112,4 @@ def require_random_inputs(study: Any) -> RandomInputs:
             '"normal: 600 cycles, 10 %" (random= in Python), or assumed = true for the inputs that '
             "nobody published for the machine"
         )
-    result: RandomInputs = study.random_inputs
-    return result
+    return study.random_inputs

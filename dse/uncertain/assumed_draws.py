@@ -16,17 +16,13 @@ from symbolic.quantities import TABLE
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
 
-#: Levels of the quantiles that are the ends of an interval.
 LEVELS = (0.05, 0.95)
 
 
 def output_intervals(
     grid: Grid, assumed: Sequence[AssumedInput], indices: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, tuple[float, float]]:
-    """Return the 5 and 95 % quantiles of outputs at a point, over draws of the assumed inputs.
-
-    ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
-    """
+    """Return the 5 and 95 % quantiles of outputs at a point, over draws of the assumed inputs."""
     labels = {name: a.labels[indices[name]] for name, a in grid.axes.items() if a.labels}
     here = {
         each.name: each

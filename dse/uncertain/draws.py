@@ -35,20 +35,18 @@ Span = tuple[float, float]
 
 #: Keys of the table ``[random]`` that are not quantities.
 _RESERVED_KEYS = ("correlation", "draws", "seed")
-#: Default number of draws, and default seed.
 DRAWS, SEED = 4096, 1
-#: Number of independently scrambled replicates of the Sobol points.
+#: Number of independently scrambled replicates of the Sobol points (Owen 1997).
 REPLICATES = 16
-#: Maximum number of draws.
 _MAX_DRAWS = sizes.DRAWS_MOST
-#: Minimum distance of a point's coordinates from 0 and 1.
+#: Coordinates of a point stay at least this far from 0 and 1, where quantiles may be infinite.
 _MIN_LEVEL = 2.0**-40
 _END_LEVELS = np.array([_MIN_LEVEL, 1 - _MIN_LEVEL])
-#: Number added to the seed, for draws that are independent of the draws of the study.
+#: Number added to the seed for draws that are independent of the draws of the study.
 _FRESH_SEED_OFFSET = 1 << 32
 _BINARY_DIGITS = 52
-#: Maximum size in bytes of points that are cached on disk. They are cached because SciPy's module
-#: of Sobol sequences takes longer to import than most studies take to run.
+#: Maximum size in bytes of points cached on disk. They are cached because the import of SciPy's
+#: Sobol sequences takes longer than most studies take to run.
 _MAX_CACHED_BYTES = sizes.POINTS_CACHED
 
 
@@ -56,8 +54,8 @@ _MAX_CACHED_BYTES = sizes.POINTS_CACHED
 class RandomInputs:
     """The laws of the random inputs of a study, with the number of draws and the seed.
 
-    ``laws`` are laws of single quantities, ``joint`` laws of several quantities by their keys.
-    ``root`` is a matrix root of the correlations between the single laws.
+    ``laws`` maps quantities to their laws. ``joint`` maps keys to joint laws of several quantities.
+    ``root`` is a matrix root of the correlations between the laws in ``laws``.
     """
 
     laws: Mapping[str, InputLaw]
@@ -85,7 +83,7 @@ class RandomInputs:
         return self.root is None and 0 < math.prod(counts) <= self.draws
 
     def axis(self, seed: int | None = None) -> Axis:
-        """Return the axis ``draw``; another seed gives independent points."""
+        """Return the axis ``draw``; a different seed gives independent points."""
         if self.is_exact:
             return self._enumerated_axis()
         count = self.draws // REPLICATES
@@ -135,10 +133,7 @@ class RandomInputs:
         return result
 
     def _drawn_and_full_ranges(self, columns: Mapping[str, Floats]) -> dict[str, tuple[Span, Span]]:
-        """Return, for each quantity, the range of its draws and the range of its law.
-
-        The range of the draws has finite ends; both ranges contain all draws.
-        """
+        """Return, for each quantity, the range of its draws (finite) and the range of its law."""
         result: list[dict[str, Floats]] = []
         for levels in (_END_LEVELS, np.array([0.0, 1.0])):
             ends = {
@@ -165,12 +160,12 @@ class RandomInputs:
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
-        """Mapping from the name of each single or joint law to its quantities."""
+        """The quantities of each single and joint law, by the name of the law."""
         single = {name: (name,) for name in self.laws}
         return single | {key: law.names for key, law in self.joint.items()}
 
     def nested_axis(self, known_inputs: Collection[str], outer: int, inner: int) -> Axis:
-        """Return an axis: ``inner`` draws of the other inputs for each draw of the known inputs.
+        """Return an axis with ``inner`` draws of the other inputs per draw of the known inputs.
 
         There are ``outer`` draws of the known inputs in each replicate. Draws are grouped by
         replicate, then by the known values. The other inputs are points of one Sobol sequence,
@@ -290,16 +285,13 @@ def sobol_replicates(width: int, count: int, seed: int, number: int) -> Floats:
 
 
 def digital_shift(points: Floats, by: Floats) -> Floats:
-    """Add each row of ``by`` to the points, digit by digit (xor); shape (by, points, width)."""
+    """Add each row of ``by`` to all points, digit by digit (xor); shape (by, points, width)."""
     digits, shifts = ((2.0**_BINARY_DIGITS * array).astype(np.int64) for array in (points, by))
     return (np.bitwise_xor(shifts[:, None, :], digits[None]) + 0.5) / 2.0**_BINARY_DIGITS
 
 
 def root_for_known(root: Floats, is_known: NDArray[np.bool_]) -> Floats:
-    """Return another root of the same correlations, in which known inputs come first.
-
-    With this root, the known inputs depend only on their own coordinates of a point.
-    """
+    """Return another root of the same correlations, in which the known inputs come first."""
     order = np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])
     result = np.zeros_like(root)
     result[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T

@@ -20,15 +20,15 @@ from symbolic.quantities import Quantity
 Floats = NDArray[np.float64]
 Quantities: TypeAlias = Mapping[str, Quantity]
 
-#: Maximum share of draws that lie outside a domain; with more, the law is refused.
+#: A law is refused if more than this share of its draws lies outside a domain.
 _MAX_OUTSIDE_SHARE = 1e-3
-#: A negative eigenvalue above this limit is treated as a rounding error.
+#: A negative eigenvalue above this limit counts as a rounding error.
 _MIN_EIGENVALUE = -1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointRows:
-    """A joint law of quantities whose values are those of one random row of a table."""
+    """A joint law of quantities; a draw takes the values of one random row of a table."""
 
     columns: Mapping[str, Floats]
     weights: tuple[Fraction, ...]
@@ -44,11 +44,11 @@ class JointRows:
         return 1
 
     def ends(self, levels: Floats) -> dict[str, Floats]:
-        """Return the minimum and maximum of each quantity; ``levels`` are ignored."""
+        """Return the minimum and maximum of each quantity; the levels are ignored."""
         return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """Return the values at points of the unit cube, of shape (points, 1)."""
+        """Map points of the unit cube, of shape (points, 1), to values of the quantities."""
         ends = np.cumsum([float(weight) for weight in self.weights])
         places = np.minimum(np.searchsorted(ends, points[:, 0]), len(self.weights) - 1)
         return {name: column[places] for name, column in self.columns.items()}
@@ -70,7 +70,7 @@ class JointNormal:
         return len(self.names)
 
     def ends(self, levels: Floats) -> dict[str, Floats]:
-        """Return the values of each quantity at some levels, clipped to its domain."""
+        """Return the quantiles of each quantity at some levels, clipped to its domain."""
         from scipy.special import ndtri
 
         widths = np.sqrt(np.square(self.root).sum(axis=1))
@@ -81,7 +81,7 @@ class JointNormal:
         return result
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """Return the values at points of the unit cube.
+        """Map points of the unit cube to values of the quantities.
 
         Values outside a domain are moved towards the mean until they are inside. Raise a
         DomainError if more than a thousandth are outside.
@@ -119,6 +119,8 @@ def read_joint_law(
     CSV file.
     """
     where = f"random {key}"
+    if isinstance(value, JointRows):
+        return value
     if hasattr(value, "covariance"):
         return joint_normal_of_fit(value, None, quantities, where)
     if not isinstance(value, Mapping):

@@ -25,7 +25,7 @@ from symbolic.units import dimension
 Floats = NDArray[np.float64]
 Table: TypeAlias = Mapping[str, Any]
 
-#: Largest probability outside the domain of a quantity that may be cut off from its law.
+#: A law is refused if more than this probability lies outside the domain of its quantity.
 _MAX_CUT_SHARE = 1e-3
 
 
@@ -79,8 +79,8 @@ def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
 class InputLawFamily:
     """Syntax, constructor and validity rule of a family of laws.
 
-    The numbers named in ``unitless`` have no unit; the numbers named in ``relative`` may be given
-    as a percentage of the first number.
+    The numbers in ``unitless`` have no unit. The numbers in ``relative`` may be percentages of the
+    first number.
     """
 
     form: LawSyntax
@@ -225,7 +225,7 @@ def _read_weight(weight: Any, where: str) -> Fraction:
     try:
         if isinstance(weight, (bool, np.bool_)):
             raise ValueError
-        # take the decimal as it was written: 0.1 is 1/10
+        # as written: 0.1 is 1/10
         result = weight if isinstance(weight, Fraction) else Fraction(str(weight))
         if result < 0:
             raise ValueError
@@ -234,7 +234,6 @@ def _read_weight(weight: Any, where: str) -> Fraction:
     return result
 
 
-# --- reading laws
 _FORMS = {name: family.form for name, family in FAMILIES.items()}
 _FORMS["discrete"] = LawSyntax(
     (), "discrete: 400 cycles: 0.3, 450 cycles: 0.7", placeholder="VALUE: WEIGHT, ..."
@@ -245,7 +244,7 @@ _PERCENT_PATTERN = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
 
 
 def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = None) -> InputLaw:
-    """Read the law of one quantity; ``where`` begins error messages.
+    """Read the law of one quantity; error messages begin with ``where``.
 
     ``value`` is text (``"normal: 450 cycles, 5 %"``), a :class:`LawSpec`, a column of a file
     (``{"file": path, "column": name, "unit": ..., "weights": name}``), a table
@@ -305,7 +304,7 @@ def _law_of_object(value: Any, where: str) -> InputLaw | None:
 
 
 def _parse_law_text(text: str, where: str) -> LawSpec:
-    """Split the text of a law into its family and its numbers, which remain text."""
+    """Split the text of a law into its family and its numbers, which stay text."""
     try:
         name, words = split_law(text, _FORMS, _OTHER_FORMS)
     except LawError as error:
@@ -323,7 +322,7 @@ def _parse_law_text(text: str, where: str) -> LawSpec:
 def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
     """Return a number in the stored unit of a quantity.
 
-    If ``text`` is True, a number without a unit is an error, unless the quantity has no unit.
+    If ``text`` is True, a number needs a unit, unless the quantity has no unit.
     """
     from symbolic.expression import parse_value
 

@@ -1,4 +1,4 @@
-"""Compute the law of an output at one configuration, exactly where possible, else from draws."""
+"""Compute the law of an output at one configuration: exactly where possible, or from draws."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
-#: Lowest quantile level at which inputs are drawn.
+#: Inputs are drawn at quantile levels between this level and 1 minus it.
 _MIN_LEVEL = 2.0**-40
-#: Number of parts of the range of an input; monotonicity is proven on each part separately.
+#: The range of an input is divided into this many parts to prove monotonicity on each.
 _PIECES = sizes.OUTPUT_PIECES
 
 
@@ -133,7 +133,7 @@ class OutputLaw:
         return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
     def _tail_error(self, kind: str, value: float) -> float:
-        """Return the error of a monotone law: 0 except in tails beyond the levels of the draws."""
+        """Return the error of a monotone law, which is 0 between the extreme draw levels."""
         assert self._monotone_input is not None
         if kind == "cdf":
             return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
@@ -173,10 +173,7 @@ def _level(q: Any) -> Fraction:
 def output_law(
     grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str
 ) -> OutputLaw:
-    """Return the law of a formula at one configuration of a grid with random draws.
-
-    The formula is the objective of ``goal``, whose sign is 1.
-    """
+    """Return the law of a formula at one configuration of a grid with random draws."""
     point = _point_indices(grid, goal, at)
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     node = objective_node(grid, key, goal)
@@ -220,7 +217,7 @@ def output_law(
 
 
 def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
-    """Return the index of the configuration ``at`` along each axis on which the formula depends."""
+    """Return the index of the point ``at`` on each axis on which the formula depends."""
     axes = [axis for axis in grid.axes if axis != DRAW]
     fixed = axis_indices(grid, at, allowed=axes)
     used = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
@@ -234,7 +231,7 @@ def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, i
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Return the law of the finite values among weighted values; merge equal values."""
+    """Return the law of weighted values without NaN and infinities; merge equal values."""
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
@@ -255,7 +252,7 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
 
 
 def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
-    """True if a formula provably never falls as an input grows, False if the formula never rises.
+    """True if a formula provably never falls as an input grows, False if it provably never rises.
 
     The result is None if neither is proven.
     """

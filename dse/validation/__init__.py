@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Score", "Validation", "validate"]
 
-MAX_LABEL_SCORES = 24  # maximum number of left-out labels for which scores are computed
-MIN_INTERVAL_ROWS = 10  # minimum number of rows from which a prediction interval is learnt
+MAX_LABEL_SCORES = 24  # At most this many left-out labels are scored.
+MIN_INTERVAL_ROWS = 10  # A prediction interval needs at least this many rows.
 Groups = dict[Any, Places]
-ROW = "row"  # in ``leave_out``: leave out each row by itself
+ROW = "row"  # value of ``leave_out`` that leaves out each row by itself
 
 
 def validate(
@@ -83,61 +83,49 @@ def validate(
     not left out together with the predicted row. No row is dropped: a row that cannot be predicted
     counts as missing.
 
-    Parameters
-    ----------
-    model, machine, workload, set, prefer :
-        As for :func:`dse.evaluate`.
-    data : path, DataFrame, Dataset or mapping of arrays
-        As for :func:`dse.fit`, or any file that :func:`dse.open` reads. Columns that are not
-        quantities of the model may be used as labels and in formulas.
-    to : str, optional
-        The measured quantity; default: the main output of the model that has a column, if there
-        is only one.
-    columns : sequence or mapping, optional
-        As for :func:`dse.fit`; default: ``to`` and every column that is an input of the model.
-    free, start, bounds, residuals, progress :
-        As for :func:`dse.fit`.
-    own : mapping of str to sequence of str, optional
-        A column, and more free quantities with one value for each label of the column:
-        ``{"kernel": ["stall_time", "core_cycles"]}``, as ``per`` of :func:`dse.fit`. They are
-        fitted to known rows of the same label; without such rows the prediction is missing.
-    leave_out : str or sequence of str
-        Columns; rows with equal values in these columns are left out together. ``"row"`` leaves
-        out each row by itself.
-    folds : int
-        If there are more labels than this, several random labels are left out together.
-    per : str or sequence of str
-        Columns, or axes of a Dataset. For each of their labels the model and each baseline are
-        scored separately. Default: each label that is left out, if there are few.
-    within : str or sequence of str
-        Columns; rows with equal values in these columns form a *space*, in which the configuration
-        with the smallest prediction is chosen. Its slowdown is its measured value over the smallest
-        measured value in the space. Of equally good predictions the first is chosen; the mean over
-        these ties is scored separately.
-    choose : str or sequence of str
-        Columns that identify a configuration, for the baseline that always chooses the same one.
-    draws : (int, int), optional
-        Number and size of random parts of each space, which replace the whole spaces.
-    budget : int
-        Number of configurations that the random search (a baseline) measures.
-    along : str, optional
-        A column over which a baseline interpolates linearly between known rows with the same label
-        of ``own``, or if there is no ``own``, in the same space.
-    baselines : mapping of str to str
-        Formulas of columns and given values, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
-        ``leave_out``, each formula times a factor learnt from the known rows is also scored.
-    orders : mapping of str to str
-        Formulas that predict no value, but whose smallest value chooses a configuration:
-        ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
-    interval : float
-        Level of the prediction intervals. With ``leave_out``, they are learnt from the errors of
-        the other rows, each predicted when it was left out.
+    Parameters:
+        model, machine, workload, set, prefer: As for :func:`dse.evaluate`.
+        data (path, DataFrame, Dataset or mapping of arrays): As for :func:`dse.fit`, or any file
+            that :func:`dse.open` reads. Columns that are not quantities of the model may be used as
+            labels and in formulas.
+        to (str, optional): The measured quantity; default: the main output of the model that has a
+            column, if there is only one.
+        columns (sequence or mapping, optional): As for :func:`dse.fit`; default: ``to`` and every
+            column that is an input of the model.
+        free, start, bounds, residuals, progress: As for :func:`dse.fit`.
+        own (mapping of str to sequence of str, optional): A column, and more free quantities with
+            one value for each label of the column: ``{"kernel": ["stall_time", "core_cycles"]}``,
+            as ``per`` of :func:`dse.fit`. They are fitted to known rows of the same label; without
+            such rows the prediction is missing.
+        leave_out (str or sequence of str): Columns; rows with equal values in these columns are
+            left out together. ``"row"`` leaves out each row by itself.
+        folds (int): If there are more labels than this, several random labels are left out
+            together.
+        per (str or sequence of str): Columns, or axes of a Dataset. For each of their labels the
+            model and each baseline are scored separately. Default: each label that is left out, if
+            there are few.
+        within (str or sequence of str): Columns; rows with equal values in these columns form a
+            *space*, in which the configuration with the smallest prediction is chosen. Its slowdown
+            is its measured value over the smallest measured value in the space. Of equally good
+            predictions the first is chosen; the mean over these ties is scored separately.
+        choose (str or sequence of str): Columns that identify a configuration, for the baseline
+            that always chooses the same one.
+        draws ((int, int), optional): Number and size of random parts of each space, which replace
+            the whole spaces.
+        budget (int): Number of configurations that the random search (a baseline) measures.
+        along (str, optional): A column over which a baseline interpolates linearly between known
+            rows with the same label of ``own``, or if there is no ``own``, in the same space.
+        baselines (mapping of str to str): Formulas of columns and given values, ``{"bytes":
+            "dram_bytes / mem_bandwidth"}``. With ``leave_out``, each formula times a factor learnt
+            from the known rows is also scored.
+        orders (mapping of str to str): Formulas that predict no value, but whose smallest value
+            chooses a configuration: ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
+        interval (float): Level of the prediction intervals. With ``leave_out``, they are learnt
+            from the errors of the other rows, each predicted when it was left out.
 
-    Raises
-    ------
-    DseError
-        As for :func:`dse.fit`; also for free quantities without ``leave_out``, and if all rows have
-        the same label.
+    Raises:
+        DseError: As for :func:`dse.fit`; also for free quantities without ``leave_out``, and if all
+            rows have the same label.
 
     >>> rows = {"threads_in_ms": [64, 128, 256, 512, 1024, 2048],
     ...         "attained_bandwidth [GB/s]": [1, 2, 4, 8, 8, 8]}
@@ -191,7 +179,6 @@ def _describe_training(request: Any) -> str:
 
 
 def _score_model(request: Any) -> Validation:
-    """Predict the rows, and return the scores of the model and of all baselines."""
     model = with_declared(load_model(request.model, prefer=request.prefer), request.workload)
     table = _read_data(request.data)
     rows = _read_rows(request, model, table)
@@ -211,7 +198,7 @@ def _score_model(request: Any) -> Validation:
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
     scorers = baseline_scorers(request, model, table, rows, folds, spaces, keys)
-    parts = {  # the rows of each group, and the spaces inside it as indices into these rows
+    parts = {  # the rows of each label's group, and its spaces as indices into these rows
         label: (group, [np.searchsorted(group, s) for s in spaces if np.isin(s, group).all()])
         for label, group in _score_groups(request, table, rows, labels).items()
     }
@@ -243,7 +230,7 @@ def _score_model(request: Any) -> Validation:
 
 
 def _read_data(data: Any) -> ColumnTable:
-    """Return the columns of the data; each row of a profiler's or tuner's file becomes a row."""
+    """Return the columns of the data; a file of a profiler or tuner has a row per measurement."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
         from dse.importers import open_measurements
         from dse.importers.formats import is_measurement_file
@@ -254,7 +241,7 @@ def _read_data(data: Any) -> ColumnTable:
 
 
 def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
-    """Return the rows; if no columns are chosen, read all that are inputs of the model."""
+    """Return the rows with the chosen columns, by default all that are inputs of the model."""
     columns = request.columns
     if columns is None:
         targets = [request.to] if request.to else [n for n in model.outputs if n in table.columns]
@@ -290,7 +277,7 @@ def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[s
 
 
 def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[str]) -> Groups:
-    """Return the rows of each label to score: labels of ``per``, or the few left-out labels."""
+    """Return the rows of each label that gets a separate score."""
     if request.per:
         return group_rows(row_keys(table, request.per, rows.places))
     if not request.leave_out or ROW in request.leave_out:
@@ -300,9 +287,9 @@ def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[
 
 
 def _intervals(request: Any, measured: Floats, predicted: Floats, folds: Folds) -> list[Floats]:
-    """Return the ends of the prediction interval of each row.
+    """Return the lower and upper ends of the prediction intervals of all rows.
 
-    They are the prediction times quantiles of measured / predicted over the known rows.
+    An interval is the prediction times two quantiles of measured / predicted over the known rows.
     """
     low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
     if not request.leave_out:
@@ -323,8 +310,8 @@ def predict(
 ) -> tuple[Floats, list[dict[str, float]]]:
     """Return the predictions of rows, and the values fitted to the known rows of each fold.
 
-    A prediction is NaN if a rule is broken, or if the label of a row has no known row in which to
-    fit the values of ``own``. Rows with the same law of work are predicted together.
+    A prediction is NaN if a rule is broken, or if values of ``own`` are needed but the label of the
+    row has no known row to fit them. Rows with the same law of work are predicted together.
     """
     to = tuple(rows.measurements)[:1]
     result = np.full(len(rows.places), math.nan)
@@ -348,7 +335,7 @@ def predict(
 
 
 def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Groups:
-    """Return the rows of each law of work; without a column of laws, all rows under None."""
+    """Return the rows of each law of work; without a column of laws, return all rows under None."""
     is_chosen = request.columns is None or LAW in request.columns
     is_known = LAW in table.columns and LAW in model.quantities
     if not (is_chosen and is_known) or LAW in request.given:
@@ -364,7 +351,7 @@ def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> 
 def _fit_folds(
     request: Any, table: ColumnTable, rows: FitRows, test_rows: Places, training_rows: Places
 ) -> Iterator[tuple[Places, Fit, str]]:
-    """Yield rows to predict, the fit for them, and the label whose values they use ("": none)."""
+    """Yield rows to predict, their fit, and the label whose values they use ("" for no label)."""
     if not request.own:
         yield test_rows, _fit_rows(request, rows, training_rows), ""
         return
@@ -373,7 +360,7 @@ def _fit_folds(
     for label, places in group_rows(labels[test_rows].tolist()).items():
         of_label = training_rows[labels[training_rows] == label]
         if of_label.size:
-            # without common values, fit each label by itself: faster, with the same result
+            # without common values, a fit per label is faster and gives the same result
             fitted = _fit_rows(request, rows, of_label, labels) if shared is None else shared
             yield test_rows[places], fitted, label
 

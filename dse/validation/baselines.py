@@ -29,12 +29,12 @@ from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
 Keys = Sequence[str]
-#: A function that returns the score of some rows; spaces are given as indices into these rows.
+#: Function that returns the score of some rows, whose spaces are indices into these rows.
 Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
-    """Return a formula, scaled by the median of measured / formula over the known rows."""
+    """Return a formula times the median of measured / formula over the known rows."""
     result = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
         ratio = measured / formula
@@ -46,7 +46,7 @@ def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats
 
 
 def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats:
-    """Return linear interpolations, over a column ``x``, between known rows with the same key."""
+    """Return linear interpolations over ``x`` between known rows with the same key."""
     result = np.full(measured.size, math.nan)
     labels = np.array(keys)
     for out, rest in folds:
@@ -59,11 +59,7 @@ def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats
 
 
 def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys) -> Floats:
-    """Return, for each row, the geometric mean slowdown of its configuration in the known spaces.
-
-    The result predicts no value, it only orders the configurations. Configurations that do not
-    occur in the known spaces come last.
-    """
+    """Return the geometric mean slowdown of each row's configuration in the known spaces."""
     result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
     for out, rest in folds:
@@ -119,8 +115,7 @@ def baseline_scorers(
             scaled = fit_median_factor(measured, folds, values)
             result[f"{name}, one factor{elsewhere}"] = make_scorer(scaled)
     for name, text in request.orders.items():
-        values = _evaluate(text, request, model, table, rows)
-        result[name] = make_scorer(values, errors=False)
+        result[name] = make_scorer(_evaluate(text, request, model, table, rows), errors=False)
     if request.along is not None:
         name, _ = table.find_column(request.along)
         x = to_floats(table.columns[name], name)[rows.places]
@@ -176,7 +171,7 @@ def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: F
 def fixed_parts(
     request: Any, model: Model, rows: FitRows, free: Sequence[str] = (), **more: Any
 ) -> StudyInputs:
-    """Return the inputs that are the same for all rows: neither columns nor free quantities."""
+    """Return the inputs that are equal for all rows, which excludes columns and free quantities."""
     for name in request.given:
         if name in rows.inputs or name in rows.measurements:
             raise DseError(f"{name} is a column and set: keep one of them")

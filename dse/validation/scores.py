@@ -17,12 +17,12 @@ from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
 
 Places = NDArray[np.int64]
-#: Pairs: the rows that are predicted together, and the known rows to which values are fitted.
+#: Pairs of the rows that are predicted together, and the known rows to which values are fitted.
 Folds = Sequence[tuple[Places, Places]]
-#: Appended to the name of a baseline if its score is the mean over equally good choices.
+#: Suffix for the name of a baseline whose score is the mean over equally good choices.
 TIES_SUFFIX = ", mean over its ties"
-TIE_TOLERANCE = 1e-9  # predictions with a smaller relative difference are equally good
-#: Measures that compare the model with baselines, each with True if a larger value is better.
+TIE_TOLERANCE = 1e-9  # Predictions with a smaller relative difference count as equal.
+#: Measures that compare the model with baselines; True if a larger value is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
 
@@ -30,20 +30,15 @@ MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdow
 class Score:
     """Measures of the quality of predictions; NaN if a measure does not apply.
 
-    Attributes
-    ----------
-    median, mean, p90 : float
-        Median, mean and 90 % quantile of |predicted - measured| / |measured| over predicted rows.
-    rank : float
-        Spearman's rank correlation: the mean over the spaces in which a choice is made, or, without
-        spaces, the value for all rows.
-    slowdown_median, slowdown_p90 : float
-        Median and 90 % quantile over the spaces of the slowdown: the measured value of the row with
-        the smallest prediction over the smallest measured value.
-    coverage : float
-        Share of the rows whose measured value is within the prediction interval.
-    missing : int
-        Rows without a prediction, because a rule is broken or no number results.
+    Attributes:
+        median, mean, p90: Median, mean and 90 % quantile of |predicted - measured| / |measured|
+            over predicted rows.
+        rank: Spearman's rank correlation: the mean over the spaces in which a choice is made, or,
+            without spaces, the value for all rows.
+        slowdown_median, slowdown_p90: Median and 90 % quantile over the spaces of the slowdown: the
+            measured value of the row with the smallest prediction over the smallest measured value.
+        coverage: Share of the rows whose measured value is within the prediction interval.
+        missing: Rows without a prediction, because a rule is broken or no number results.
     """
 
     median: float = math.nan
@@ -100,9 +95,9 @@ def slowdowns(
 ) -> Floats:
     """Return, for each space, the slowdown of the row with the smallest prediction.
 
-    It is the measured value of this row over the smallest measured value. Of equally good
-    predictions, the first row counts or, if ``over_ties``, the mean over these rows. If all
-    predictions are missing, the first row is chosen.
+    The slowdown is the measured value of this row over the smallest measured value. Of equally good
+    predictions, the first row is chosen; with ``over_ties``, the mean over these rows is taken. If
+    all predictions are missing, the first row is chosen.
 
     >>> measured, predicted = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
     >>> [slowdowns(measured, predicted, [np.arange(3)], over_ties=t).item() for t in (False, True)]
@@ -119,7 +114,7 @@ def slowdowns(
 
 
 def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
-    """Return the score of slowdowns that are means over equally good choices; None without ties."""
+    """Return the score of mean slowdowns over equally good choices; None if there are no ties."""
     slow = slowdowns(measured, predicted, spaces, over_ties=True)
     if np.array_equal(slow, slowdowns(measured, predicted, spaces)):
         return None
@@ -127,10 +122,7 @@ def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) ->
 
 
 def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:
-    """Return Spearman's rank correlation, averaged over the spaces with at least three rows.
-
-    A space in which all predictions are equal counts as 0.
-    """
+    """Return Spearman's rank correlation, averaged over the spaces with at least three rows."""
     known = np.isfinite(predicted)
     result = []
     for rows in spaces or [np.arange(len(measured))]:
@@ -147,7 +139,7 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
 
 
 def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list[str]:
-    """Return a key for each row: the text of its values in some columns."""
+    """Return a key for each row: the text of its values in the given columns."""
     arrays = [np.asarray(table.columns[table.find_column(name)[0]])[places] for name in columns]
     return [", ".join(map(str, row)) for row in zip(*(a.tolist() for a in arrays), strict=True)]
 
@@ -163,7 +155,7 @@ def group_rows(keys: Sequence[str]) -> dict[str, Places]:
 def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
     """Return the sets of rows to leave out together: the rows of one key, or of several keys.
 
-    There are at most ``folds`` sets; if there are more keys, they are distributed at random.
+    There are at most ``folds`` sets. If there are more keys, the keys are distributed at random.
 
     >>> [fold.tolist() for fold in make_folds(["a", "b", "a", "c"], 3)]
     [[0, 2], [1], [3]]
@@ -181,10 +173,7 @@ def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
 
 
 def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0) -> list[Places]:
-    """Return ``count`` random samples from each space, of ``size`` rows without replacement.
-
-    A smaller space is returned whole.
-    """
+    """Return ``count`` random samples of ``size`` rows from each space; small spaces stay whole."""
     rng = np.random.default_rng(seed)
     return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(count)]
 
@@ -193,31 +182,20 @@ def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0
 class Validation(Report):
     """Predictions of measured rows, compared with trivial baselines.
 
-    Attributes
-    ----------
-    model, to, rows : str, str, int
-        The model, the measured quantity, and the number of rows.
-    how : str
-        A description of what was left out and fitted when rows were predicted.
-    score : Score
-        Score of the model's predictions.
-    drawn : Score or None
-        Slowdowns of the model as means over equally good choices; None if there are no ties.
-    baselines : mapping of str to Score
-        Score of each baseline. If it has ties, the mean over them is another entry.
-    per : tuple of str
-        The columns for whose labels separate scores were requested.
-    by, baselines_by : mapping of str to Score, mapping of str to mappings of str to Score
-        Scores of the model, and of each baseline, for each of these labels. Default: for each label
-        that was left out, if there are few.
-    fitted : tuple of mappings
-        The fitted values of each fold.
-    measured, predicted : array
-        The values of each row in the stored unit; NaN if there is no prediction.
-    low, high : array
-        The prediction interval of each row; NaN if none was learnt.
-    labels : tuple of str
-        The left-out label of each row.
+    Attributes:
+        model, to, rows: The model, the measured quantity, and the number of rows.
+        how: A description of what was left out and fitted when rows were predicted.
+        score: Score of the model's predictions.
+        drawn: Slowdowns of the model as means over equally good choices; None if there are no ties.
+        baselines: Score of each baseline. If it has ties, the mean over them is another entry.
+        per: The columns for whose labels separate scores were requested.
+        by, baselines_by: Scores of the model, and of each baseline, for each of these labels.
+            Default: for each label that was left out, if there are few.
+        fitted: The fitted values of each fold.
+        measured, predicted: The values of each row in the stored unit; NaN if there is no
+            prediction.
+        low, high: The prediction interval of each row; NaN if none was learnt.
+        labels: The left-out label of each row.
     """
 
     model: str
@@ -239,25 +217,25 @@ class Validation(Report):
     places: NDArray[np.int64] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
-        """Return ``baselines_by`` if it is read by its former name."""
+        """Return ``baselines_by`` under its former name."""
         if name == "beside":
             return self.baselines_by
         raise AttributeError(name)
 
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
-        """The baselines that are better than the model, each with the measures in which it is."""
+        """Mapping from each baseline that beats the model to the measures in which it does."""
         return _find_losses(self.score, self.drawn, self.baselines)
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """For each label of ``by``, the baselines better than the model, with the measures."""
+        """For each label of ``by``, the baselines that beat the model, with the measures."""
         result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
     @property
     def table(self) -> dict[str, Score]:
-        """Scores of the model, of the mean over its ties (if it has any), and of each baseline."""
+        """Scores of the model, of its mean over ties (if it has ties), and of each baseline."""
         ties = {} if self.drawn is None else {self.model + TIES_SUFFIX: self.drawn}
         return {self.model: self.score, **ties, **self.baselines}
 
@@ -317,7 +295,7 @@ def _find_losses(
 ) -> dict[str, tuple[str, ...]]:
     """Return the baselines that are better than the model, and in which measures.
 
-    Means over ties are compared with the model's mean over ties, if the model has ties.
+    If the model has ties, a baseline's mean over ties is compared with the model's mean over ties.
     """
     result = {}
     for name, other in baselines.items():

@@ -32,7 +32,6 @@ ScanSource: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
 
-#: Attributes of an answer that identify the study.
 _IDENTITY = ("model", "study", "simt_dse_version")
 
 
@@ -40,7 +39,7 @@ def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | x
     """Return the study that a query of the source must evaluate, or the Dataset to scan.
 
     For a finished store, return its study; but return its Dataset if the study is unknown, if the
-    model is missing or has changed, or if ``values`` is True. For a comparison, run it.
+    model is missing or has changed, or if ``values`` is True. For a comparison, return its run.
     """
     from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study
@@ -66,7 +65,7 @@ def run_query_with_identity(
     compute: Callable[[ScanSource], xr.Dataset],
     **about: Any,
 ) -> xr.Dataset:
-    """Run a query, and add attributes to its answer that identify the study."""
+    """Run a query; identify the study in the attributes of the answer."""
     return add_identity(run_query(verb, data, compute, **about), data)
 
 
@@ -80,7 +79,7 @@ def run_query(
     per: Sequence[str] = (),
     modifiers: dict[str, bool] | None = None,
 ) -> _T:
-    """Apply ``compute`` to a scan of a study or Dataset; errors name the query by ``verb``.
+    """Apply ``compute`` to a scan of a study or Dataset; error messages name the verb.
 
     ``texts``, ``where`` and ``per`` are the formulas, conditions and axes of the query. If a
     Dataset lacks quantities and contains its study, the study computes them.
@@ -112,7 +111,7 @@ def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset
         more = {"notes": dumps(data.notes)} if data.notes else {}
         more |= assumed_json(data.grid(draws=True), data._parts.assumed)
         return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **more})
-    # measurements of another program have no model; keep the assumptions under which they were read
+    # measurements have no model, but the assumptions under which they were read
     keys = (*_IDENTITY, "assumed" if "model" in data.attrs else "assumptions")
     return answer.assign_attrs({key: data.attrs[key] for key in keys if key in data.attrs})
 
@@ -125,7 +124,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 
 def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
-    """Add to a Dataset quantities of its study, and the numbers that formulas use for labels."""
+    """Add quantities of its study to a Dataset, and the numbers that formulas use for labels."""
     from dse.runs.files import derive
     from sweeps.grid.dataset import add_label_indices
     from symbolic.quantities import indexed_quantity
@@ -143,7 +142,7 @@ def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
 def _find_missing(
     ds: Any, texts: Sequence[str | Goal], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
-    """Return the quantities that a Dataset lacks and its study can compute, or raise ``error``."""
+    """Return the quantities that a Dataset lacks but its study can compute, and the study."""
     from dse.runs.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
@@ -168,14 +167,13 @@ def _find_missing(
 
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-#: The verbs whose modules have been imported, by name.
 _VERBS: dict[str, Callable[..., Any]] = {}
 _MODIFIER_OF_KEYWORD = {name: name for name in MODIFIERS if name != "objectives"}
 _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
-    """Register a function as a verb that rejects the keywords of other verbs with a reason."""
+    """Register a function as a verb that explains why it rejects the keywords of other verbs."""
     name = function.__name__
 
     @wraps(function)

@@ -51,7 +51,7 @@ def load_if_study_file(source: Any) -> Any:
 def map_studies(
     source: SourceLike, compute: Callable[[StudyData], _T], verb: str = "", **modifiers: bool
 ) -> _T | dict[str, _T]:
-    """Apply ``compute`` to the study of a source; for a comparison, return a dict by model."""
+    """Apply ``compute`` to the study of a source, or to each study of a comparison."""
     from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study, study_of
 

@@ -172,7 +172,7 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """Return the LLVM bitcode of a function that callers link, from the cache if possible."""
+    """Return the LLVM bitcode that callers of a function link, from the cache if possible."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
@@ -189,7 +189,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """Return the packed machine code of a function; NativeCodeError if that needs Numba."""
+    """Return the packed machine code of a function; NativeCodeError if it runs only with Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
@@ -212,10 +212,9 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
     if body.options.get("_nrt") is False:
         passes, builder = _passes_without_loops(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
-    else:  # optimise twice, so that reference counts cancel
+    else:  # this optimises twice, which cancels reference counts
         JITCodeLibrary._optimize_final_module(library)
-    code = codegen._tm.emit_object(module)
-    return pack_code(symbol, returned, needed, code)
+    return pack_code(symbol, returned, needed, codegen._tm.emit_object(module))
 
 
 def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
@@ -241,7 +240,7 @@ def _declared_functions(module: Any) -> set[str]:
 
 
 def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options: Any) -> str:
-    """Return the LLVM IR of the entry point, which unpacks words into Numba's arguments."""
+    """Return the LLVM IR of the entry point, which reads Numba's arguments from the words."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
@@ -259,7 +258,7 @@ def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options
 
 
 def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
-    """Return, for each LLVM argument, its word's index and True if the word's address is passed."""
+    """Return, per LLVM argument, its word's index and True if the word's address is passed."""
     result, place = [], 0
     for kind in arg_types:
         if isinstance(kind, FlatArray):
@@ -276,7 +275,6 @@ def argument_types(body: Compilable, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _numba_type(value: Any, flat: bool = False) -> Any:
-    """Return the Numba type of an argument, which is the same for all arguments of its kind."""
     if isinstance(value, np.ndarray):
         kind, plain = numba.from_dtype(value.dtype), value.flags.c_contiguous
         if flat and not plain:
@@ -297,7 +295,6 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
 
 
 def _result_kind(kind: Any) -> Any:
-    """Return the kind of a result, as defined in :mod:`.native`, for its Numba type."""
     if kind == types.none:
         return None
     if kind in _SCALAR_KINDS:
@@ -313,9 +310,9 @@ def _result_kind(kind: Any) -> Any:
 class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     """A compiler with fewer passes, for functions that create no arrays.
 
-    The compiler skips the passes that look for arrays. It also skips the renaming of variables and
-    the analysis of lifetimes, which take a quarter of Numba's time and which LLVM also does. So a
-    variable must not change its type.
+    It skips the passes that look for arrays. It also skips the renaming of variables and the
+    analysis of lifetimes: LLVM repeats both, and they take a quarter of Numba's time. Because
+    variables are not renamed, they must not change their type.
     """
 
     _skipped_passes = (

@@ -6,8 +6,6 @@ written to a temporary file, which is then renamed. An entry is used only if its
 and only this user can write the file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -19,7 +17,7 @@ from pathlib import Path
 
 #: Upper limit on the size of the cache. [B] Entries that were not used for _DAYS are removed.
 _MAX_BYTES, _DAYS = 256 << 20, 120.0
-_DAY = 86400.0  # An entry's time of use is updated once a day. [s]
+_DAY = 86400.0  # Interval at which an entry's time of use is updated. [s]
 _SUFFIX, _TEMP_SUFFIX = ".code", ".part"
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _swept_folders: set[Path] = set()
@@ -104,7 +102,7 @@ def _is_trusted(status: os.stat_result, kind: object) -> bool:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove temporary files, and entries that were not used for long or exceed the size limit."""
+    """Remove old temporary files, entries unused for _DAYS, and the oldest beyond _MAX_BYTES."""
     now, entries = time.time(), []
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):

@@ -100,7 +100,6 @@ class _WordTupleModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
-# --- attributes and items
 @infer_getattr
 class _FlatArrayAttributes(AttributeTemplate):  # type: ignore[misc]
     key = FlatArray
@@ -148,7 +147,7 @@ def _lower_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _index_count(kind: Any, index: Any) -> int | None:
-    """Return the number of indices into a flat array if all are whole numbers, else None."""
+    """Return the number of integer indices into a flat array; None for other arrays or indices."""
     parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     whole = all(isinstance(part, types.Integer | types.Boolean) for part in parts)
     return len(parts) if isinstance(kind, FlatArray) and whole else None

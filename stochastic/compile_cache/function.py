@@ -24,16 +24,13 @@ def is_jit_disabled() -> bool:
 
 
 def compile_seconds() -> float:
-    """Return the seconds that this process has spent compiling, including the import of Numba.
-
-    The wait for another process that compiles is also included.
-    """
+    """Return the time spent on compiling, or on waiting for another process that compiles. [s]"""
     return _compile_times[0]
 
 
 @contextmanager
 def _compile_timer() -> Iterator[None]:
-    """Count the seconds of a block as compiling; a block within a block is counted once."""
+    """Within a ``with`` block, count the time as compile time; nested blocks count once."""
     with _lock:
         began, before = time.monotonic(), _compile_times[0]
         try:
@@ -45,8 +42,8 @@ def _compile_timer() -> Iterator[None]:
 class CompiledFunction(Compilable):
     """A function with cached machine code, which Python and compiled functions can call.
 
-    Arguments are numbers, arrays and tuples of these; results are numbers, arrays in C order, and
-    tuples of these. The function runs without the GIL.
+    Arguments and results are numbers, arrays and tuples of these; arrays in results are in C order.
+    The function runs without the GIL.
     """
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
@@ -105,7 +102,6 @@ class CompiledFunction(Compilable):
 
 
 def _load_cached(key: str, kinds: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """Return the cached function of a key; None if it is missing or unusable."""
     try:
         data = load(key)
         return None if data is None else load_function(data, kinds)
@@ -124,7 +120,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     counts; the function must create no arrays, and its variables must not change type. ``noalias``
     states that array arguments do not overlap. ``flat`` passes arrays (in C order, without negative
     indices) and tuples as addresses, and does not transform loops; it is for functions with many
-    branches. ``gives`` is an example of the result; the function is then compiled only once.
+    branches. ``gives`` is an example of the result; callers then link one compiled version.
     """
     if function is None:
         return lambda body: compiled(body, **options)

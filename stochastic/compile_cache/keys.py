@@ -81,7 +81,6 @@ def _platform() -> str:
 
 
 def _affects_code(setting: str) -> bool:
-    """True if an environment variable is a setting of Numba, but not one for GPUs."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
@@ -122,7 +121,7 @@ def _nested_codes(code: CodeType) -> Iterator[CodeType]:
 def _as_text(value: Any) -> str:
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
-    if isinstance(value, ModuleType) and value is not sizes:  # values in sizes can change
+    if isinstance(value, ModuleType) and value is not sizes:  # values in ``sizes`` may differ
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_as_text, value))})"
@@ -141,7 +140,6 @@ def _as_text(value: Any) -> str:
     )
 
 
-# --- listeners of compilation
 _listeners: list[Callable[[str], None]] = []
 
 

@@ -48,7 +48,6 @@ def _is_tuple(kind: Any) -> bool:
 
 
 def _word_format(kind: Any) -> str:
-    """Return the :mod:`struct` format of the words of an argument of some kind."""
     if isinstance(kind, str):
         return "d" if kind == "f" else "q"
     if _is_tuple(kind):
@@ -70,7 +69,7 @@ def _append_words(value: Any, into: list[Any]) -> None:
 
 
 def pack_code(symbol: str, returned: Any, needed: Sequence[str], code: bytes) -> bytes:
-    """Return machine code with a header: its symbol, result kind and required library functions."""
+    """Return machine code with a header: symbol, result kind and required library functions."""
     head = json.dumps([symbol, returned, sorted(needed)]).encode()
     return len(head).to_bytes(4, "little") + head + code
 
@@ -143,10 +142,6 @@ def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return an array that compiled code created, without a copy.
-
-    The memory is freed with the last reference to the array.
-    """
     count = descriptor.items * dtype.itemsize
     memory = (ctypes.c_char * count).from_address(descriptor.data or 0)
     values = np.ndarray(tuple(descriptor.shape), dtype, buffer=memory)

@@ -1,1 +1,1 @@
-"""Compiled functions, which take and return arrays without checks; no module imports another."""
+"""Compiled functions, which take and return arrays without checks."""

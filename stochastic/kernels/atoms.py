@@ -1,15 +1,15 @@
 """Compute the joint law of maximum and sum by a sweep or transforms, and merge equal losses.
 
 The sweep computes P(max = a, sum = b) for growing values a, with positive terms only. Let H(i) be
-the law of the sum of ``i`` items that are at most a, scaled by 2**(q·i) / i!. Any number k of these
-items may equal a, so the step from one value to the next is the convolution
+the law of the sum of ``i`` items that are at most a, scaled by 2**(q·i) / i!, as a polynomial in z.
+Any number k of these items may equal a, so the step from one value to the next is the convolution
 
     H_a(i) = sum_k t(k) · z**(k·a) · H_before(i - k),        t(k) = (2**q · P(a))**k / k!
 
 We index H(i) by the deficit u = i·a - sum. Then all terms of a step have the same u: the step is a
 triangular Toeplitz matrix times a wide matrix, in tiles of u that stay in the first-level cache.
-From one value to the next, row i moves up by i times the gap between the values; in descending
-order, tiles move in place. Of all n items, the terms with k >= 1 have the largest item a.
+From one value to the next, row i moves up by i times the gap between the values. Tiles are moved in
+place, in descending order. For all n items, the terms with k >= 1 are those with the maximum a.
 
 The transform computes, for each largest value, the spectrum of the law of the sum.
 
@@ -36,9 +36,8 @@ _SPECTRA_TILE = sizes.SPECTRA_TILE
 _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 
-# --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Return the offset of each row of the sweep's state, then its size; values go to ``top``."""
+    """Return the offset of each row of the sweep's state, then its size, for values <= ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
@@ -57,7 +56,7 @@ def _copy(source: Floats, target: Floats) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
-    """Add to each of the rows i .. i + 3 the terms from earlier rows of these four."""
+    """Add to each of the rows i .. i + 3 the terms from the earlier ones of these four rows."""
     y = tile[i * TILE : (i + 4) * TILE]
     t1, t2, t3 = t[4], t[5], t[6]
     for u in range(TILE):
@@ -83,7 +82,7 @@ def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _last_row(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
-    """Compute the row of all items, except the term in which no item has the current value."""
+    """Write to ``atoms`` the terms of the last row in which k >= 1 items have the current value."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
         x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
@@ -106,11 +105,11 @@ def sweep(
     out: Floats,
     masses: Floats,
 ) -> None:
-    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, its sum over b to ``masses[p]``.
+    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``; its sum over b to ``masses[p]``.
 
     ``values`` ascend from 0. ``shift`` is a q with which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
-    :func:`row_starts`, whose last item is the size of ``state``: rows of deficits, zero at first.
+    :func:`row_starts`; its last item is the size of ``state``, which must be zero at first.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4
@@ -131,7 +130,7 @@ def sweep(
         mass[:] = 0.0
         for n in range((lanes - 1) * a // TILE, -1, -1):
             u = n * TILE
-            # row j ends at deficit j·a
+            # rows before ``least`` end below the deficit u: row i ends at i·a
             least = pad + ((u + a - 1) // a if u > 0 else 0)
             first = least // 4 * 4
             _clear(tile[first * TILE : least * TILE])
@@ -161,7 +160,6 @@ def sweep(
         masses[p] = np.sum(mass) * scale
 
 
-# --- the transform
 @compiled(**_FMA_OPTIONS)
 def _square(a: Floats, b: Floats) -> None:
     for k in range(_SPECTRA_TILE):
@@ -200,8 +198,8 @@ def spectra(
 ) -> None:
     """Write G_a**lanes - G_before**lanes at half the roots of unity, with a row for each value a.
 
-    G_a is the transform of the values up to a; ``before`` is the transform of all values below the
-    first value. ``roots`` are exp(-2πi·k/len(roots)).
+    G_a is the transform of the values up to a, and G_before that of the values below a. The array
+    ``before`` is G_before of the first value. ``roots`` are exp(-2πi·k/len(roots)).
     """
     size, half = len(roots), len(before)
     real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)
@@ -228,7 +226,6 @@ def spectra(
                 past[i], past_i[i] = a[i], b[i]
 
 
-# --- merging
 @compiled
 def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the numerators and denominators of the Farey fractions in [0, 1), ascending."""
@@ -251,10 +248,7 @@ def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.i
 def farey_places(
     numerators: npt.NDArray[np.int32], denominators: npt.NDArray[np.int32], order: int, least: int
 ) -> npt.NDArray[np.int32]:
-    """Return an array whose item a·(a - 1)/2 + r is the index of r/a among the Farey fractions.
-
-    Items with a < ``least`` are not set.
-    """
+    """Return an array whose item a·(a - 1)/2 + r is the Farey index of r/a, if a >= ``least``."""
     result = np.empty(order * (order + 1) // 2, dtype=np.int32)
     for i in range(len(numerators)):
         r, p = int(numerators[i]), int(denominators[i])

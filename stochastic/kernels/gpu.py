@@ -33,7 +33,7 @@ if SIMULATED:
         return time.perf_counter_ns()
 
     def sync_lanes(mask: int) -> None:
-        """Wait for all threads of the block: the simulator has no barrier for some lanes."""
+        """Wait for all threads of the block, because the simulator has no barrier for a warp."""
         cuda.syncthreads()
 
 else:
@@ -65,12 +65,13 @@ else:
 
 @cache
 def power_kernel(size: int, synchronised: bool) -> Any:
-    """Return the kernel for matrices of one size; the first threads of a block run one group.
+    """Return the kernel for matrices of one size, which runs one group in each block.
 
-    With ``synchronised``, the lanes of a group wait for each other after every iteration, until the
-    longest lane ends. The kernel takes ``matrices`` and ``powers``, float32 (groups, lanes, size,
-    size), ``exponents``, int32 (groups, lanes), and ``clocks``, int64 (3, groups, lanes): the time
-    before the loop, after the lane's own last iteration, and after the loop.
+    Each lane is a thread; other threads of a block are idle. With ``synchronised``, the lanes of a
+    group wait for each other after every iteration, until the longest lane ends. Arguments:
+    ``matrices`` and ``powers``, float32 (groups, lanes, size, size); ``exponents``, int32 (groups,
+    lanes); and ``clocks``, int64 (3, groups, lanes): the time before the loop, after the lane's own
+    last iteration, and after the loop.
     """
 
     @cuda.jit
@@ -132,8 +133,7 @@ def run_launches(
 ) -> Iterator[tuple[int, Ints, Any]]:
     """Yield, for each launch, the index of its first group, clocks (3, groups, lanes) and powers.
 
-    A launch runs one group of lanes for each group of matrices. The powers are an array on the
-    device, which the next launch overwrites.
+    A launch runs ``len(matrices)`` groups. The next launch overwrites the powers on the device.
     """
     chunk, lanes, size, _ = matrices.shape
     run = power_kernel(size, synchronised)

@@ -15,12 +15,11 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Number of values computed in one block.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
 #: One multiplication by root**_LEAP replaces this number of multiplications by the root of unity.
 _LEAP = sizes.INVERT_LEAP
-_FRESH = sizes.INVERT_FRESH  # Multiplications after which a power of the root is recomputed.
+_FRESH = sizes.INVERT_FRESH
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
 _CONVOLVE_PART = sizes.CONVOLVE_PART  # Products added before one step of compensated summation.
 
@@ -83,7 +82,7 @@ def spectrum_coefficients(
                 real += weights[i] * turned[0, i]
                 imag += weights[i] * turned[1, i]
             whole_real += real
-            imag -= carry  # terms cancel about the mean, so rounding errors would dominate
+            imag -= carry  # compensated summation, because terms of both signs cancel
             total = whole_imag + imag
             carry = (total - whole_imag) - imag
             whole_imag = total
@@ -111,7 +110,7 @@ def spectrum_coefficients(
         while 2 * bit <= lanes:
             bit *= 2
         bit //= 2
-        while bit > 0:  # (1 + z)**lanes - 1 for each z, by doubling and adding one
+        while bit > 0:  # (1 + z)**lanes - 1 for each z, by doubling the exponent and adding one
             odd = 1.0 if lanes & bit else 0.0
             for i in range(size_used):
                 x, y = power[0, i], power[1, i]
@@ -210,13 +209,11 @@ def spectrum_probabilities(
                 out[t] += scratch[1, i] - at_end[k] + chances[k] * (end - sums[t, k]) / period
 
 
-# --- a few lanes
 @compiled
 def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
-    """Update in place the laws of sums of 1 ... ``orders`` items: they may have one more value.
+    """Update the laws of sums of 1 to ``orders`` items in place when items get one more value.
 
-    ``place`` and ``last`` are the positions of the new and the previous value. There is a term for
-    each number j of items that have the new value. Terms are added; nothing is subtracted.
+    ``place`` and ``last`` are the positions of the new and the previous value.
     """
     for order in range(orders, 0, -1):
         factor = 1.0
@@ -235,7 +232,6 @@ def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) 
 def _overlap(
     sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int
 ) -> float:
-    """Return the sum over s of sums[s] · (cumulative[last - s] - cumulative[first - s])."""
     total = 0.0
     for s in range(begin, stop):
         total += sums[s] * (cumulative[last - s] - cumulative[first - s])
@@ -303,7 +299,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # index of the smallest sufficient value of the other item; grows with a
+        other = 0  # smallest index of the other item's value for which the sum suffices
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

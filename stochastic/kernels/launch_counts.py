@@ -14,7 +14,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-TILE = sizes.CENTRED_TILE  #: Number of places or starts that are computed together.
+TILE = sizes.CENTRED_TILE  #: Number of times or starts that are computed together.
 AT_ONCE = 8  #: Number of weights that are processed together.
 
 
@@ -22,9 +22,9 @@ AT_ONCE = 8  #: Number of weights that are processed together.
 def convolve(
     weights: Floats, row: Floats, begin: int, first: int, last: int, scratch: Floats, out: Floats
 ) -> None:
-    """Write Σ_k weights[k]·row(u - k) for the places u = first..last to ``out[u - first]``.
+    """Write Σ_k weights[k]·row(u - k) for the times u = first..last to ``out[u - first]``.
 
-    The value at place u is stored in ``row[u + len(weights)]``; it is 0 before place ``begin``.
+    The value at time u is stored in ``row[u + len(weights)]``; it is 0 before time ``begin``.
     ``row`` and ``out`` are longer than needed by TILE, and the number of weights is a multiple of
     ``AT_ONCE``. If nothing is negative, the relative error of a sum is at most seven roundings:
     five in the sum of eight products, two in Kahan's summation of these sums.
@@ -73,7 +73,6 @@ def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> N
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
 def _total(lanes: Floats) -> float:
-    """Return the sum of a tile, added in pairs."""
     size = TILE // 2
     while size:
         for k in range(size):
@@ -99,10 +98,10 @@ def launch_probabilities(
     ends: Floats,
     out: Floats,
 ) -> None:
-    """Write P(all blocks end by t, the last one begins in first..last) for each t of ``times``.
+    """Write P(all blocks end by t, and the last begins in first..last) for each t of ``times``.
 
-    The modules named above define the symbols; E is 1 - (1 - Δ)**M, and K is the longest duration.
-    A leading axis of 2 holds real and imaginary parts.
+    See stochastic.launch_time.inversion and block_counts for the symbols; E is 1 - (1 - Δ)**M, and
+    K is the longest duration. A leading axis of 2 holds real and imaginary parts.
 
     - ``earlier_starts`` (kinds, rows, K): terms for the times u = first - K..first - 1.
     - ``node_powers`` (2, kinds, nodes, rows): factors with which these terms sum to z**-c · z·H(u).
@@ -112,7 +111,7 @@ def launch_probabilities(
     - ``ratio`` (2, kinds, nodes, K + 1): x / (x - 1) for durations 0..K.
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
-    ended = True  # with the same x for all kinds, ended blocks are one sum
+    ended = True  # if x is equal for all kinds, the terms of ended blocks telescope
     for g in range(kinds):
         for n in range(nodes):
             if ratio[0, g, n, most] != ratio[0, 0, n, most]:

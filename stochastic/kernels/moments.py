@@ -16,7 +16,6 @@ from stochastic.compile_cache import compiled
 _REST = 1e-18  # Part of the integral that may be left out on either side, relative to the result.
 _FAR = 150.0  # -log of a negligible probability.
 _TINY = 1e-280  # Smaller probabilities of a value are skipped.
-#: Number of values computed in one block.
 CHUNK = sizes.VARIANCE_CHUNK
 
 
@@ -45,7 +44,7 @@ def integrate_moment(
     ``gains`` are the increments of (value/high)**order from each value to the next; ``start`` is
     (low/high)**order; ``factor`` is (order - 1)!. ``history`` has room for the nodes in t..2t.
     """
-    count, nodes, stage = len(columns), len(history), 0  # stage 0: t = 0; 1: upwards; 2: downwards
+    count, nodes, stage = len(columns), len(history), 0  # stage 0: t = 0; 1: t grows; 2: t falls
     chord, fade = math.exp(-h), math.exp(-h * order)
     flat = fade / (1.0 - fade)
     origin = result = carry = rest = left = beyond = share = 0.0
@@ -101,7 +100,7 @@ def integrate_moment(
                 scratch[4, j] += gains[r, j] * scratch[3, j]
         size = math.exp(lanes * (log - low * t))
         history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
-        half = history[(m + 1) % nodes]  # upwards: at least its value at half of the next t
+        half = history[(m + 1) % nodes]  # bound on E[exp(-t·sum/2); sum > 0] at the next t
         expected = lost = 0.0
         for j in range(count - 1, -1, -1):
             term = scratch[4, j] - lost
@@ -123,7 +122,7 @@ def integrate_moment(
             else:
                 gap = origin - expected
                 left = share * gap * flat
-                # the nodes below the last one, by linear interpolation from that to t = 0
+                # sum over all smaller t, with ``expected`` interpolated linearly between t and 0
                 beyond = origin * flat - gap * fade * chord / (1.0 - fade * chord)
             going = left > _REST * result
         if stage == 0 or not going:
@@ -172,7 +171,7 @@ def integrate_square(
         top *= 2
     origin = total = carry = rest = lost = scale = 0.0
     m = 0
-    while stage < 3:  # 0: t = 0; 1: upwards; 2: downwards
+    while stage < 3:  # 0: t = 0; 1: t grows; 2: t falls
         t = first * math.exp(h * m) if stage > 0 else 0.0
         for j in range(edges.shape[1]):  # exp(-t·place) and 1 - exp(-t·place)
             place = columns[j] if j < width else rows[j - width]
@@ -197,7 +196,7 @@ def integrate_square(
         whole = mass if gone > 0.5 else 1.0 - gone
         above = 0.0
         start = count
-        while start > 0 and lanes * above < _FAR * whole:  # log P(max <= value), where it matters
+        while start > 0 and lanes * above < _FAR * whole:
             start -= 1
             weight = scratch[5, start]
             near = above < 0.5 * whole

@@ -51,12 +51,13 @@ def simulate_shared_rate(
     """Write the time of launches whose warps share the rate of their multiprocessor.
 
     ``lengths`` (launches, blocks, warps) is the work of each warp, ascending within a block. Each
-    of n running warps has the rate min(1, full / n). The progress of a multiprocessor is the work
-    that a warp running since the start of the launch would have done. Rows of ``slot_state``
-    (2, multiprocessors, slots): the block on a slot, and the number of its warps that have ended.
-    Rows of ``ends``: the progress at which this block began, and at which its next warp ends. Rows
-    of ``clocks`` (4, multiprocessors): the progress at the last event, the time of this event, the
-    number of running warps, and the time of the next end of a warp.
+    of n running warps has the rate min(1, full / n). The progress of a multiprocessor is the
+    integral of this rate over the time since the start of the launch. Other arrays are scratch:
+
+    - ``slot_state`` (2, multiprocessors, slots): the slot's block, and its number of ended warps.
+    - ``ends`` (2, multiprocessors, slots): progress when the block began and its next warp ends.
+    - ``clocks`` (4, multiprocessors): progress and time of the last event, number of running warps,
+      and time of the next end of a warp.
     """
     blocks, warps = lengths.shape[1], lengths.shape[2]
     places, resident = ends.shape[1], ends.shape[2]

@@ -84,7 +84,7 @@ def _group(  # type: ignore[no-untyped-def]
 def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
-    """Return the losses of ``count`` groups from ``first`` on; ``idle`` if a group has no work."""
+    """Return losses of ``count`` groups from group ``first`` on; without work they are ``idle``."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     result = np.empty(count)
     for i in range(count):
@@ -140,7 +140,6 @@ def tally_losses(  # type: ignore[no-untyped-def]
             sums[which, k] = value
 
 
-# --- a finite workload
 @compiled
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.

@@ -13,12 +13,13 @@ matter, Δ is at most about 8/√M for M slots. So the rounding error of the law
 
 Let u be half the distance from 1 to the next double. The relative error of a sum of positive terms
 is u times a number of roundings: 10 for each duration in q_n (7 of the sum, 3 of the law). So the
-error of Δ is u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), plus a similar error of the second sum in
-Δ. With Λ = P(the block of a slot ends after t) and phi = E[z**N], |A| <= 1 - Λ and |A| <= (1 +
-|phi|)/2. The error of (1 - Δ)**M is at most M|A|**(M-1) times that of Δ, plus that of each
-squaring, which later squarings double. The sum over starts equals Σ_s (r_s - r_{s+1}) P_s with r =
-x/(x - 1) and the product P_s of all powers. So an error of P_s is multiplied by the variation of r,
-and errors of r and of sums by Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
+error of the first sum in Δ is u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...); that of the second sum
+is similar. The error of the power (1 - Δ)**M is at most M|A|**(M-1) times the error of Δ, plus the
+errors of squarings, which later squarings double. Here |A| <= 1 - Λ and |A| <= (1 + |phi|)/2, with
+Λ = P(the block of a slot ends after t) and phi = E[z**N]. The law is Σ_s (r_s - r_{s+1}) P_s, with
+the product P_s of all powers, and r = x/(x - 1) with the x of the inversion. In this sum, an error
+of P_s is multiplied by the variation of r. Errors of r, and rounding errors of the sum, are
+multiplied by Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
 
 Chernoff's bounds limit the times at which the last of B blocks can begin. It has begun by s if the
 slots, with endless work, have begun at least B blocks in total by s. For every l > 0,
@@ -49,7 +50,9 @@ _LogMoments = Callable[[Any], Any]
 
 #: Logarithm of the probability that may be left out at either end of a range.
 LOG_LEFT_OUT = -37.0
-_TILTS = np.array([4.0, 7.0, 9.0, 14.0])  # tilts of Chernoff's bounds, times the start spread
+_TILTS = np.array(
+    [4.0, 7.0, 9.0, 14.0]
+)  # Tilts of Chernoff's bounds, multiplied by the start spread.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,8 +60,9 @@ class Window:
     """Range of times at which the last block can begin, and the number of nodes, ``period``.
 
     The last block begins before ``first``, or after ``last``, with a probability below
-    exp(LOG_LEFT_OUT) each. In this range, the number of blocks that have begun differs from the
-    launch's number of blocks by ``period`` (even) or more with a probability below that limit.
+    exp(LOG_LEFT_OUT) each. From ``first`` to ``last``, the number of blocks that have begun differs
+    from the launch's number of blocks by less than ``period``, except with a probability below this
+    limit. ``period`` is even.
     """
 
     first: int
@@ -69,7 +73,7 @@ class Window:
     def _circle_points(self) -> tuple[Floats, Floats]:
         """Return exp(iπk/period) and 1 - exp(iπk/period) for k < 2·period, as (2, 2·period) arrays.
 
-        As in all functions of this module, an axis of length 2 holds real and imaginary parts.
+        In this module, an axis of length 2 holds real and imaginary parts.
         """
         period = self.period
         k = np.arange(2 * period)
@@ -95,7 +99,6 @@ class Window:
         return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
 
     def _circle_places(self, nodes: Ints, exponents: Any) -> Ints:
-        """Return, for each node z and exponent n, the index of z**n among the circle's points."""
         turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
         return np.asarray(turns % (2 * self.period))
 
@@ -103,7 +106,7 @@ class Window:
 def _window_within(
     setting: LaunchSetting, low: int, high: int, moments: Sequence[_LogMoments]
 ) -> Window | None:
-    """Return the range of times of the last start, or None if it is not within low..high."""
+    """Return the range of times of the last start; None if it extends beyond low..high."""
     far = _TILTS / setting.start_spread
     bound = np.zeros((2 * len(far), high - low + 2))
     for kind, log_moments in zip(setting.kinds, moments, strict=True):
@@ -121,7 +124,7 @@ def _window_within(
     above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
     below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
     shortest = min(int(np.flatnonzero(kind.law)[0]) for kind in setting.kinds)
-    # the slots cannot begin more blocks than this by ``last``
+    # by ``last``, the slots can begin at most this number of blocks
     above = min(above, setting.slots * (last // shortest + 1) + 1)
     if first == 0:
         below = min(below, setting.blocks)
@@ -129,13 +132,13 @@ def _window_within(
 
 
 _MARGIN = -8.0  # Added to LOG_LEFT_OUT for skipped nodes, because many nodes and starts add up.
-_MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the bytes of rows.
+_MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the size of a table of rows. [B]
 _NOISE = 2.0**-52  # Error of a transform per duration, relative to the largest probability.
 _FAINT = 1e-20  # Frequencies with a smaller modulus than this are left out of a spectrum.
 _FEW = 10  # Number of products that take as long as one point of a transform.
-_ROUNDS = 30  # Number of doublings of the range in which the last start is sought.
-_TAILS = 8  # Number of products with tails that take as long as one product with the law.
-_SHARE = 0.3  # Share of the probability to leave out that is spent on improbable times.
+_ROUNDS = 30  # Upper limit on doublings of the range in which the last start is sought.
+_TAILS = 8  # A product with tails takes 1/_TAILS of the time of a product with the law.
+_SHARE = 0.3  # Share of ``left_out`` that is spent on improbable times.
 _MAX_PRODUCTS = sizes.CENTRED_DEAR  # Upper limit on the products of convolutions.
 _COUNT_LEFT_OUT = 1e-16  # Maximum of P(some slot has begun more blocks than are counted).
 _RARE = 1e-12  # Counts with a smaller probability than this at all times are summed separately.
@@ -173,12 +176,12 @@ def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StartCounts:
-    """The law of the number n of blocks that a slot of one kind has begun, with a row for each n.
+    """The law of the number N(s) of blocks that a slot has begun by s, with a row for each count n.
 
-    Rows are n = first_count, first_count + 1, ... ``starts`` holds P(S_{n-1} = u) for u = low -
-    K..high, where K is the longest duration; ``probabilities`` holds P(N(s) = n) for s = low -
-    1..high. ``left_out`` bounds the probability that, by ``high``, the slot has begun more blocks
-    than have a row. Probabilities up to ``noise`` may be only rounding errors.
+    The first row is n = ``first_count``. ``probabilities`` holds P(N(s) = n) for s = low - 1..high.
+    ``starts`` holds P(S_{n-1} = u), the law of the start of block n, for u = low - K..high, where K
+    is the longest duration. Larger counts have no row: their probability at ``high`` is at most
+    ``left_out``. Probabilities up to ``noise`` may be only rounding errors.
     """
 
     first_count: int
@@ -219,17 +222,13 @@ class StartCounts:
 
 
 def _product_count(kind: SlotKind, low: int, high: int) -> float:
-    """Return an estimate of the number of products needed to count blocks at times low..high."""
     most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
     tails = float(high - low + 1) * kind.longest / _TAILS
     return float(most * (high * np.count_nonzero(kind.law) + tails))
 
 
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """Return the law of the counts at times low..high by convolutions.
-
-    The convolutions leave out a probability of at most ``left_out``.
-    """
+    """Return the law of counts at low..high by convolutions; at most ``left_out`` is omitted."""
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1
@@ -343,17 +342,12 @@ def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) ->
 
 
 def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
-    """Return log E[exp(tilt·D)] for each tilt, where D is the duration of a block."""
     logs = np.outer(tilts, values) + np.log(kind.law[values])
     most = logs.max(axis=1, keepdims=True)
     return np.asarray(most[:, 0] + np.log(np.exp(logs - most).sum(axis=1)))
 
 
 def _check_memory(width: float, rows: int, each: float) -> None:
-    """Raise LawError if an array of ``rows`` · ``width`` numbers is too large for memory.
-
-    A number takes ``each`` bytes.
-    """
     if each * rows * width > _MEMORY:
         raise LawError(
             f"the last block may begin at {width:,.0f} times, and each needs {rows:,} terms: too "
@@ -368,8 +362,8 @@ class BlockCounts:
     """Laws of the numbers of blocks begun on each kind of slots, with generating functions.
 
     The generating functions are evaluated at nodes z on the unit circle. If ``products`` is true,
-    blocks are counted by products, whose rounding error is bounded; else by transforms, whose
-    rounding error is estimated.
+    blocks are counted by products, with a bound on rounding errors. Otherwise they are counted by
+    transforms, with an estimate of rounding errors.
     """
 
     setting: LaunchSetting
@@ -414,8 +408,8 @@ class BlockCounts:
     def error(self) -> float:
         """Return a bound on the error of a probability; with transforms, rounding is estimated.
 
-        We tested the estimate with other nodes: the results for hundreds of random laws with up to
-        60 blocks per slot differed by at most 1.3 roundings per block.
+        We tested the estimate by repeating the computation with other nodes. For hundreds of random
+        laws with up to 60 blocks per slot, results differed by at most 1.3 roundings per block.
         """
         if self.products:
             return _rounding_bound(self)
@@ -433,10 +427,7 @@ class BlockCounts:
         return np.array([one.counts - one.centre for one in self.counts])
 
     def modulus(self, places: slice) -> Floats:
-        """Return max |E[z**N(s)]| over the times s in a slice, of shape (kinds, nodes).
-
-        The slice selects from the times first - 1, ..., last.
-        """
+        """Return max |E[z**N(s)]| over a slice of s = first - 1..last: shape (kinds, nodes)."""
         from scipy.fft import ifft
 
         period, result = self.window.period, []
@@ -469,10 +460,10 @@ class BlockCounts:
 
     @cached_property
     def rows(self) -> tuple[Floats, Floats]:
-        """Return rows of probabilities before ``first``, and the factors that sum them per node.
+        """Return the table of P(S_{n-1} = u) before ``first``, and factors to sum it at each node.
 
-        Times are first - K..first - 1. There is a row for each count, with the factors
-        ``node_powers``; or, if this gives fewer rows, two per node (real and imaginary part).
+        The times u are first - K..first - 1. The table has a row for each count n, with the factors
+        ``node_powers``; or, if this takes fewer rows, the real and the imaginary sum of each node.
         """
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)
@@ -494,15 +485,12 @@ class BlockCounts:
 
     @cached_property
     def deficits(self) -> Floats:
-        """Return the first of the two sums in Δ for each start s = first - 1, ..., last.
-
-        The shape is (2, kinds, nodes, starts + 1).
-        """
+        """Return the first sum in Δ, s = first - 1..last: shape (2, kinds, nodes, starts + 1)."""
         probabilities = np.array([one.probabilities for one in self.counts])
         often = self.frequent_counts
         result = np.asarray(self.one_minus_powers[..., often] @ probabilities[:, often])
         result += self.one_minus_powers[..., ~often] @ probabilities[:, ~often]
-        if self.window.first == 0:  # at s = -1, (1 - Δ)**slots is a power of z: store 1 minus it
+        if self.window.first == 0:  # at s = -1, (1 - Δ)**slots is a power p of z: store 1 - p
             centres = -self.slots * np.array(self.centres)
             result[..., 0] = self.window.one_minus_powers(self.nodes, centres[:, None])[..., 0]
         return result
@@ -519,15 +507,14 @@ class BlockCounts:
 
 
 def _rounding_bound(law: BlockCounts) -> float:
-    """Return a bound on the error of a probability by rounding and by omitted counts and nodes."""
+    """Bound the error of a probability by rounding, and by omitted counts and nodes."""
     share = 2.0 / law.window.period
-    ratio = law.window.ratios(law.setting.kinds, law.nodes)
-    varies = _variation(ratio)
+    varies = _variation(law.window.ratios(law.setting.kinds, law.nodes))
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
         lack = np.hypot(*law.deficits[:, g])
         most = (1.0 + np.minimum(np.hypot(1.0 - law.deficits[0, g], law.deficits[1, g]), 1.0)) / 2.0
-        if law.window.first == 0:  # at s = -1, the deficit holds 1 minus a power of z
+        if law.window.first == 0:  # at s = -1, the deficit is 1 - p for a power p of z
             off += varies * _PLAIN * _CIRCLE
             lack[:, 0] = 0.0
         off += varies * _power_rounding(law, g, lack, most)
@@ -547,10 +534,10 @@ def _variation(ratio: Floats) -> Floats:
 
 
 def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
-    """Return, for each node, the largest error over times of (1 - Δ)**M for kind ``g``.
+    """Return, for each node, the largest absolute error over times of (1 - Δ)**M for kind ``g``.
 
-    The error is absolute, in units of _UNIT. ``lack`` is the modulus of the first sum in Δ, and
-    ``most`` is a bound on |A|; both have the shape (nodes, starts + 1).
+    The unit is _UNIT. ``lack`` is the modulus of the first sum in Δ, and ``most`` is a bound on
+    |A|; both have the shape (nodes, starts + 1).
     """
     one, slots = law.counts[g], int(law.slots[g])
     rows, places = one.probabilities.shape
@@ -578,7 +565,7 @@ def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
     result = np.zeros(lack.shape)
     for k in range(top + 1):
         power = 2.0**k
-        after = slots & ((1 << (k + 1)) - 1)  # the exponent that the product has so far
+        after = slots & ((1 << (k + 1)) - 1)  # the exponent of the product so far
         if slots >> k & 1:
             size = np.minimum(after * lack, 2.0) if k < top else 2.0
             result += _JOIN * size * most ** (slots - after) + (_JOIN if k < top else 0.0)
@@ -605,7 +592,6 @@ def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
 
 
 def _skipped_nodes_bound(law: BlockCounts) -> float:
-    """Return a bound on the contribution of the skipped nodes to a probability."""
     logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
     logs[law.nodes] = -math.inf
     angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)

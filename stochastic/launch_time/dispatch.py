@@ -36,7 +36,8 @@ def dispatch_law(
     there is one persistent block per slot, which loops over its share of the work; its warps do not
     wait for each other, and are independent at any ``correlation``. ``queue``: blocks are also
     persistent, and each free warp takes the work of one warp from a queue. If ``sharing`` slows
-    warps down, the launch is simulated; times are in steps of a warp while all slots are occupied.
+    warps down, the launch is simulated; the unit of time is then the step of a warp while all slots
+    are occupied.
     """
     check_choice("dispatch", dispatch, DISPATCH)
     if sharing is not None and sharing.full >= sharing.resident * warps:
@@ -68,8 +69,7 @@ def _loop_law(
 ) -> tuple[TimeLaw, TimeBreakdown]:
     """Return the law of the time of persistent blocks, and the shares of the time of slots.
 
-    The time is the maximum, over warps, of a sum of durations. The sums of any two warps differ by
-    at most one term.
+    The time is the maximum, over warps, of a sum of durations; two sums differ by at most one term.
     """
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)

@@ -1,17 +1,18 @@
 """Compute the law of a launch by inverting generating functions at nodes of the unit circle.
 
 Let each of M slots draw blocks without end. The launch is the first B starts of these M renewal
-processes. Let S_n be the sum of n durations, F their CDF, and H(u) = Σ_n z**n P(S_n = u), so that
-powers of z count starts. A_s is the generating function of the starts of a slot whose running block
-began at or before s and ends after s, but not after t. With A_{-1} = 1,
+processes, and C is the time at which its last block ends. Let S_n be the sum of n durations, F the
+CDF of a duration, and H(u) = Σ_n z**n P(S_n = u), so that powers of z count starts. A_s counts the
+starts of one slot, if the block that runs at time s ends by time t. With A_{-1} = 1,
 
     A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)),
     P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
 
-The term of s is the probability that the B-th block begins at s and all blocks end by t. Chernoff's
-bounds limit the times s, and the other numbers of blocks from which B must be separated. For
-several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a kind, kinds
-that are served earlier contribute A_s, and kinds that are served later contribute A_{s-1}.
+The term of s is the probability that the B-th block begins at s and all blocks end by t. The
+inversion separates B from other numbers of blocks. Chernoff's bounds show which of these numbers,
+and which times s, matter. For several kinds of slots, the powers A**M of the kinds are multiplied.
+In the term of a kind, kinds that are served earlier contribute A_s, and kinds that are served later
+contribute A_{s-1}.
 
 For the joint law of C and the total work T, each duration k gets the factor exp(i·phase·k). Then
 H(u) has the factor exp(i·phase·u), F is a sum of these factors, and the formula is the same.
@@ -40,12 +41,11 @@ from stochastic.threads import cpu_count
 if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting
 
-
 _CLEAR = 1e-14  # Smaller probabilities than this are left out; the error bound includes them.
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on the tilt _TILT, in units of 1 / (longest duration).
-_EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
+_EACH = sizes.TIMES_EACH  # Each thread computes at least this many values of t.
 _JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
 
@@ -79,7 +79,7 @@ class LaunchInversion:
 
     @cached_property
     def _weights(self) -> Floats:
-        """Return 2/period · z**(Σ M·c) E[z**-(number of blocks with work)]: shape (2, nodes)."""
+        """Return 2/period · z**(Σ M·c) · E[z**-(blocks with work)] per node z: shape (2, nodes)."""
         setting, window, nodes = self.setting, self.window, self.counts.nodes
         kinds = zip(setting.kinds, self.counts.centres, strict=True)
         power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
@@ -93,7 +93,7 @@ class LaunchInversion:
 
     @cached_property
     def _tables(self) -> tuple[Any, ...]:
-        """Return the arguments ``slots`` to ``weights`` of the kernel ``launch_probabilities``."""
+        """Return the arguments of ``launch_probabilities`` from ``slots`` to ``weights``."""
         kinds, seen = self.setting.kinds, self.counts
         tails = np.array([kind.sf[::-1] for kind in kinds])
         tails = np.array([tails, np.zeros_like(tails)])
@@ -132,7 +132,7 @@ class LaunchInversion:
 
     @cached_property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the first time with a probability above _CLEAR, and P(C <= t) from then on."""
+        """Return the first time t with P(C <= t) above _CLEAR, and P(C <= t) from this time on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
@@ -142,7 +142,6 @@ class LaunchInversion:
         return first, np.maximum.accumulate(result)
 
     def _first_time(self, q: float, low: int, high: int) -> int:
-        """Return the first time in low..high with P(C <= t) >= q, found by bisection."""
         while high - low > 1:
             ask = np.unique(np.linspace(low, high, 10).astype(np.int64)[1:-1])
             ask = ask[(ask > low) & (ask < high)]
@@ -168,11 +167,10 @@ class LaunchInversion:
         result[-1] = 1.0
         return TimeLaw(first=window.first, cdf_values=result, span=self.setting.span)
 
-    # --- jointly with the total work
     def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
         """Return E[exp(i Σ_g phases[g]·T_g); C <= t], where T_g is the work on slots of kind g.
 
-        All nodes are used. They are rotated so that x is not near 1 at any node.
+        The nodes are rotated so that x is not near 1, and none is skipped.
         """
         setting, window = self.setting, self.window
         first, last, longest, period = window.first, window.last, setting.longest, window.period
@@ -240,7 +238,6 @@ class LaunchInversion:
         return angle, self.transform(times, [angle] * len(self.setting.kinds))
 
     def _total_transform(self, phases: Sequence[float]) -> complex:
-        """Return E[exp(i Σ_g phases[g]·T_g)], where T_g is the work on slots of kind g."""
         first, below = self.cdf_table
         return complex(self.transform(np.array([first + len(below) - 1]), phases)[0])
 
@@ -273,8 +270,8 @@ class LaunchInversion:
     def covariance(self) -> float:
         """Return Cov(C, T) of time and total work, in steps.
 
-        For one kind of slots, take the derivative of E[C] by ``tilt``, where the probability of k
-        steps has the factor exp(tilt·k). For several kinds, take a sum of E[T; C > t] over t.
+        For one kind of slots, this is the derivative of E[C] by a tilt: the probability of k steps
+        is multiplied by exp(tilt·k). For several kinds, it follows from Σ E[T; C > t] over all t.
         """
         if len(self.setting.kinds) > 1:
             angle, turned = self._phase_transform
@@ -308,7 +305,6 @@ def _unbounded_starts(
 
 
 def _one_minus_power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
-    """Return 1 - (1 - base)**exponent, computed by the same operations as in the kernel."""
     result = np.zeros_like(base)
     while exponent:
         if exponent & 1:
@@ -329,7 +325,6 @@ class CertainLaunch:
 
     @cached_property
     def _schedule(self) -> tuple[int, int, tuple[int, ...]]:
-        """Return the end, the start of the last block, and the work on each kind of slots."""
         return self.setting.schedule([kind.longest for kind in self.setting.kinds])
 
     @property

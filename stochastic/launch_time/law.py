@@ -99,7 +99,9 @@ class TimeLaw:
         check_probability("q", q)
         if q == 1:
             return self._quantile(1)
-        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than each step), at most 1 - q
+        share = np.minimum(
+            1 - self.cdf_values, 1 - q
+        )  # P(time > t) for each step t, but at most 1 - q
         return self.span * (self.first + float(share.sum()) / (1 - q))
 
 
@@ -136,10 +138,7 @@ class TimeBreakdown:
     def from_means(
         cls, *, slots: int, time: float, total: float, parts: Sequence[tuple[float, float, float]]
     ) -> TimeBreakdown:
-        """Return the shares, from the mean time of the launch and the mean work of all blocks.
-
-        Each of ``parts`` is (number of blocks, mean work of an item, mean work of a warp).
-        """
+        """Return the shares; ``parts`` are (blocks, mean work of an item, mean work of a warp)."""
         whole = slots * time
         if whole == 0:
             return cls(

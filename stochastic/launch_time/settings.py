@@ -20,10 +20,9 @@ from stochastic.work.correlated_lanes import CommonShock, parse_correlation
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
-
 _MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the number of times at which slots become free.
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the different times at which slots become free.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,10 +98,7 @@ class LaunchSetting:
         return quick and self.idle_chance == 0 and all(k.shortest == k.longest for k in self.kinds)
 
     def end_range(self) -> tuple[int, int] | None:
-        """Return the smallest and largest number of steps of a launch; None for several kinds.
-
-        With one kind, no launch ends earlier if one of its blocks takes longer.
-        """
+        """Return the smallest and largest number of steps of a launch; None for several kinds."""
         if len(self.kinds) > 1:
             return None
         kind = self.kinds[0]
@@ -112,7 +108,7 @@ class LaunchSetting:
     def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
         """Return the time of the end, the last block's start, and the work on each kind of slots.
 
-        A block takes ``lengths[g]`` steps on slots of kind g, so these slots become free together.
+        A block takes ``lengths[g]`` steps on slots of kind g, so that all these slots end together.
         """
         queue = [(0, number) for number in range(len(self.kinds))]
         counts, left, end, start = [0] * len(self.kinds), self.blocks, 0, 0
@@ -186,7 +182,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the tail probability it omits."""
+    """Return the law of the longest of ``items`` items, and the tail probability that it omits."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 _LEVEL = 0.99  # Confidence of the band around the simulated CDF.
-#: Number of warps simulated together, and upper limit on the warps of a launch.
 _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 
@@ -27,16 +26,11 @@ _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 class Sharing:
     """Parameters of warps that share a multiprocessor: n warps run at the rate min(1, full/n) each.
 
-    Attributes
-    ----------
-    full : float
-        Number of warps that can run at the full rate together, from MWP and CWP.
-    resident : int
-        Number of resident blocks of a multiprocessor.
-    launches : int
-        Number of launches to simulate.
-    seed : int
-        Seed of the draws.
+    Attributes:
+        full: Number of warps that can run at the full rate together, from MWP and CWP.
+        resident: Number of resident blocks of a multiprocessor.
+        launches: Number of launches to simulate.
+        seed: Seed of the draws.
     """
 
     full: float
@@ -70,7 +64,7 @@ class SharedLaunch:
 
     @property
     def values(self) -> Floats:
-        """Return the times; :class:`~stochastic.launch_time.law.TimeLaw` calls them ``values``."""
+        """Return the times, under the name that TimeLaw uses."""
         return self.times
 
     @property
@@ -108,7 +102,7 @@ class SharedLaunch:
         ``slot_share`` is the unused rate: slots are empty, or have too few running warps. A warp
         that waits for the other warps of its block uses no rate, so ``warp_share`` is 0.
         """
-        used = min(self.work_bound / self.mean(), 1.0)  # random errors alone raise it above 1
+        used = min(self.work_bound / self.mean(), 1.0)  # only random errors make it exceed 1
         return TimeBreakdown(
             slot_time=math.nan,
             slot_share=1.0 - used,

@@ -43,7 +43,6 @@ _MAX_SWEEP_SECONDS = 2.0
 #: The sweep is used if it computes atoms down to this size without underflow.
 _SWEEP_FLOOR = 1e-30
 _CHUNK = sizes.TRANSFORM_CHUNK  # Probabilities computed at once.
-#: Upper limit on the size of a table of ratios.
 _TABLE_BYTES = sizes.RATIOS_BYTES
 #: Up to this product of numerator and denominator, different quotients differ as floats.
 _MAX_EXACT_PRODUCT = 2**51
@@ -86,7 +85,6 @@ class _AtomProblem:
         return self.low + self.step * self.values
 
     def sums(self, first: int, last: int) -> Ints:
-        """Return the sums from ``first`` to ``last``, given as steps from the smallest sum."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
     @property
@@ -95,7 +93,7 @@ class _AtomProblem:
 
     @cached_property
     def excess(self) -> float:
-        """Return the sum of the weights minus 1, a rounding error."""
+        """Return the rounding error of the weights: their sum minus 1."""
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
@@ -104,11 +102,10 @@ class _AtomProblem:
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        with np.errstate(divide="ignore"):  # log of 0 if all smaller values are negligible
+        with np.errstate(divide="ignore"):  # log(0) where all smaller values are negligible
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
-    # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
         """Return a q for which the sweep's scale 2**(q·i) / i! is <= 2**1000 in every row i."""
@@ -132,13 +129,12 @@ class _AtomProblem:
         total = float(self.values.sum()) + 128.0 * len(self.values) / n
         return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
 
-    # --- the transform
     @cached_property
     def fft_window(self) -> tuple[int, int, int]:
-        """Return the index of the transform's first value, and its first and last sum in steps.
+        """Return the index of the transform's first value, and the first and last sum (in steps).
 
-        All other values and sums have a probability below :data:`_LEFT_OUT` (for sums, by
-        Bernstein's bound).
+        Other values and sums have a probability below :data:`_LEFT_OUT`. For sums, this is
+        Bernstein's bound.
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total
@@ -333,8 +329,7 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
 def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     """Return the table of P(max, sum) over the window ``fft_window``, and its absolute error.
 
-    Atoms that may be noise are set to 0. Each row is then scaled so that its sum is the probability
-    of its maximum.
+    Atoms that may be noise are 0. Each row is scaled to sum to the probability of its maximum.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -370,10 +365,6 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
 def _merge_fractions(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    """Return numerator, denominator and probability of each loss, ascending, in lowest terms.
-
-    Groups without any work are left out.
-    """
     common = math.gcd(int(np.gcd.reduce(values)), step)
     idle = int(values[0] == 0)
     values, first, start = values[idle:] // common, first[idle:] // common, start[idle:]
@@ -384,7 +375,6 @@ def _merge_fractions(
 
 
 def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
-    """True if a table of all possible fractions fits into memory and is faster than sorting."""
     fractions = 0.304 * high**2 * lanes
     if 8 * fractions > _TABLE_BYTES:
         return False
@@ -432,7 +422,6 @@ def _merge_by_sorting(
 def _reduce_fractions(
     numerator: Ints, denominator: Ints
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
-    """Return fractions in lowest terms, in 32 bits if they fit."""
     common = np.gcd(numerator, denominator)
     numerator, denominator = numerator // common, denominator // common
     if len(numerator) and max(numerator.max(), denominator.max()) < 2**31:

@@ -106,7 +106,7 @@ class ItemLattice:
 
 
 def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
-    """Return, by Chernoff's bound, the range of sums of ``lanes`` items that are not negligible."""
+    """Return the range of sums of ``lanes`` items outside which Chernoff's bound is negligible."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
@@ -134,18 +134,19 @@ def frequency_runs(
 ) -> tuple[list[tuple[int, int]], float]:
     """Return the runs (begin, end) of frequencies that may matter, and an error bound.
 
-    The bound limits the contribution of all other frequencies to P(max = value, sum >= s), summed
-    over the last ``value_count`` values.
+    The bound limits the contribution of all other frequencies to the sum of P(max = v, sum >= s)
+    over the last ``value_count`` values v.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
     steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
     variation = float(weights[0] + steps.sum() + weights.max())
-    # |G| <= reach/k, as sin(y) >= 2y/pi; beyond k they add < 2·value_count/lanes·(reach/k)**lanes
+    # |G| <= reach/k, as sin(y) >= 2y/pi. So all frequencies beyond k add less than
+    # 2·value_count/lanes·(reach/k)**lanes.
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
-    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # end of the first bound's range
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to here
     near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
@@ -159,12 +160,11 @@ def frequency_runs(
 def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: int) -> int:
     """Return the last frequency that may matter, by the first bound of the module text."""
     places, weights = items.places, items.weights
-    mean = float((places * weights).sum())
-    off = places - mean
+    off = places - float((places * weights).sum())
     mass = np.cumsum(weights)[-value_count:]
     first = np.cumsum(weights * off)[-value_count:] / mass
     square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first
-    square -= 1e-12 * float((weights * off * off).sum())  # allows for rounding errors
+    square -= 1e-12 * float((weights * off * off).sum())  # margin for rounding errors
     needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(_NEGLIGIBLE)
     ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
     angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
@@ -179,7 +179,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # index of the value before the last value_count
+    first = len(weights) - value_count - 1  # the last ``value_count`` values follow
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -216,7 +216,8 @@ class SpectralMethod:
     """A method for P(max = v, sum >= s), by coefficients for each frequency and value v.
 
     Sums are resolved only between ``end - period`` and ``end``. Only the last ``value_count``
-    values can be the maximum with non-negligible probability; ``idle`` counts those without work.
+    values are the maximum with a probability that is not negligible. ``idle`` is the number of
+    these values without work.
     """
 
     items: ItemLattice
@@ -265,7 +266,6 @@ class SpectralMethod:
 
     @property
     def _centre(self) -> int:
-        """Return the mean place in units of 2**-20, so that distances from it are exact."""
         return round(float((self.items.places * self.items.weights).sum()) * 2**20)
 
     @cached_property
@@ -302,7 +302,7 @@ class SpectralMethod:
 
     @cached_property
     def _tables(self) -> tuple[int, float, Floats, Floats]:
-        """Return four arguments of ``spectrum_probabilities``: ``origin`` to ``chances``."""
+        """Return the arguments of ``spectrum_probabilities`` from ``origin`` to ``chances``."""
         used, result = self.coefficients
         origin, fraction = divmod(self.lanes * self._centre, 2**20)
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
@@ -333,7 +333,7 @@ class SpectralMethod:
 
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
-_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are tried one by one
+_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # Upper limit on the listed candidates for a quantile.
 _MAX_EXACT_INTEGER = 2**53
 _CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
 _COEFFICIENTS = (
@@ -341,9 +341,9 @@ _COEFFICIENTS = (
 )  # Upper limit on the number of coefficients; each takes 16 bytes.
 _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on the pairs (value, frequency) to transform.
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
-#: Probability of work in a group below which we sum over the number of items with work.
+#: If a group has work with a lower probability, we sum over the number of items with work.
 RARE = 2.0**-10
-_TAIL = 1e-18  # probability of the larger numbers of items with work that are left out
+_TAIL = 1e-18  # omitted probability of larger numbers of items with work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -380,7 +380,7 @@ class ConvolutionMethod:
         if self.lanes == 2:
             result = pair_probabilities(items.places, items.weights, items.idle, least)
         else:
-            # if all weights are equal, sums of ones are exact, while sums of a fraction drift
+            # scale to a maximum of 1: if all weights are equal, sums are then exact
             most = float(items.weights.max())
             weights = items.weights / most
             result = convolution_probabilities(items.places, weights, self.lanes, items.idle, least)
@@ -389,7 +389,6 @@ class ConvolutionMethod:
 
 
 def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | SpectralMethod:
-    """Return the cheaper method; LawError if neither is feasible."""
     convolution = ConvolutionMethod(items=items, lanes=lanes)
     if lanes == 2:
         return convolution
@@ -465,14 +464,12 @@ class LossInversion:
         return self.mass - self.cdf(t)
 
     def _steps(self, t: npt.NDArray[Any]) -> Ints:
-        """Return, for each t and value, the smallest sum (in steps) with factor·value/sum <= t."""
         return _least_sums(t, self._values, self._factor, self._least, self._step)
 
     def quantile(self, q: float) -> float:
         """Return the smallest possible loss x with P(X <= x; sum > 0) >= q.
 
-        P may be smaller than q by up to :attr:`error`. If q is above :attr:`mass`, x is the largest
-        loss.
+        P may be below q by up to :attr:`error`. If q is above :attr:`mass`, x is the largest loss.
         """
         if not 0.0 <= q <= 1.0:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")
@@ -500,8 +497,8 @@ class LossInversion:
     def _bracket(self, wanted: float, lacking: float) -> Any:
         """Return, for each value, the range of sums (in steps) whose losses are near the quantile.
 
-        The ITP method (Oliveira & Takahashi 2020) takes hardly more evaluations than bisection if
-        the CDF jumps, and far fewer if it is smooth.
+        The search is the ITP method (Oliveira & Takahashi 2020). If the CDF jumps, it takes hardly
+        more evaluations than bisection; if the CDF is smooth, it takes far fewer.
         """
         below, above, excess = 1.0, float(self._lanes), self.mass - wanted
         width = above - below
@@ -530,8 +527,8 @@ class LossInversion:
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
     """Return, for each t (rows) and value, the smallest sum with lanes·value/sum <= t.
 
-    Sums are in steps from ``least``. A loss is a quotient of whole numbers below 2**53. It is
-    rounded to a double and then compared.
+    Sums are in steps from ``least``. The comparison is with the quotient rounded to a double; its
+    numerator and denominator are whole numbers below 2**53.
     """
     needed, limit = (lanes * values).astype(np.float64), t[:, np.newaxis]
     total = np.ceil(needed / limit)
@@ -544,7 +541,7 @@ def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> I
 
 
 class RareWorkInversion:
-    """The CDF of the loss of a group given that the group has work, for a law where few have."""
+    """The CDF of the loss of a group with work, for a law where few groups have work."""
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 

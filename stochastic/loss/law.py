@@ -114,18 +114,13 @@ class Law:
 
     Each answer is computed when first needed, by the method that :attr:`method` names.
 
-    Attributes
-    ----------
-    source : Pmf
-        The law of the work of one item, as given.
-    work : Pmf
-        The law used in computations: ``source``, truncated if its support is infinite.
-    lanes : int
-        Items in lockstep.
-    tol : float
-        Tolerance on the mean and on probabilities.
-    zero_work : str
-        Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not count the group.
+    Attributes:
+        source: The law of the work of one item, as given.
+        work: The law used in computations: ``source``, truncated if its support is infinite.
+        lanes: Items in lockstep.
+        tol: Tolerance on the mean and on probabilities.
+        zero_work: Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not count
+            the group.
     """
 
     source: Pmf
@@ -178,7 +173,6 @@ class Law:
 
     @property
     def _idle_loss(self) -> int | None:
-        """Return the loss of a group without work; None if such groups are not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
     def _idle_probability(self, work: Pmf) -> float:
@@ -190,13 +184,12 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return E[function(X)] and its error over all groups, given both for groups with work."""
+        """Return E[function(X)] and its error; ``part`` and ``error`` are for groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
         return part + self._idle_probability(work) * function(self._idle_loss), error
 
-    # --- moments
     def mean(self) -> float:
         """Return the mean loss E[X]. [ratio]
 
@@ -208,7 +201,8 @@ class Law:
 
     def moment(self, k: int) -> float:
         """Return the raw moment E[X**k], for k = 0, 1, 2, ..."""
-        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # no overflow
+        # with this limit, lanes**k fits a double
+        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))
         work, moved = self._cut_for_moment(k)
         value, error = self._moment(k, work)
         error += moved * max(self.lanes**k - value, value)
@@ -216,11 +210,7 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        """Return E[X**k] and its numerical error for a truncated law of work."""
-        known: tuple[float, float] = self._memoize(
-            f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
-        )
-        return known
+        return self._memoize(f"moment {k} up to {work.high}", lambda: self._new_moment(k, work))
 
     def _new_moment(self, k: int, work: Pmf) -> tuple[float, float]:
         if k == 0 or (self._is_constant and self.zero_work != "zero"):
@@ -256,7 +246,7 @@ class Law:
         """Return the cost for a whole workload, E[max] / E[W], and the mean loss of one group."""
         if "slowdown" not in self._cache:
             (longest, spread, both, mean, var), short = self._item_moments()
-            ratio = longest / mean if mean else 1.0  # no lane waits without work
+            ratio = longest / mean if mean else 1.0  # if no lane has work, none waits
             scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
             self._cache["slowdown"] = Slowdown(
                 value=ratio,
@@ -280,7 +270,6 @@ class Law:
         tail = _allowed_tail(self.tol, self.lanes, 2, self.source)
         return uncut_order_statistics(self.source, tail, self.lanes)
 
-    # --- probabilities
     def cdf(self, t: Any) -> Any:
         """Return P(X <= t), for a number or an array.
 
@@ -317,7 +306,7 @@ class Law:
 
     @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
-        """Return the CDF over groups with work; its maximum is P(work), or 1 if work is rare."""
+        """Return the CDF P(X <= t; sum > 0), or P(X <= t | sum > 0) if work is rare."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
@@ -343,7 +332,7 @@ class Law:
         work, idle = self.work, self._idle_probability(self.work)
         if q == 1.0 and self.lanes > 1 and not self.source.is_finite:
             return float(self.lanes)
-        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # ``idle`` may be rounded to 1
+        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # rounding may make ``idle`` 1
         if self.zero_work == "zero" and idle > 0.0 and q <= idle and not is_rounded:
             return 0.0
         if self._is_constant:
@@ -356,7 +345,6 @@ class Law:
             return 1.0
         return self._inversion.quantile(max(wanted, 0.0))
 
-    # --- atoms
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
@@ -433,10 +421,7 @@ class Law:
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """Return the law of work truncated for its k-th moment, and its effect on probabilities.
-
-        The effect is a bound on the change of any probability.
-        """
+        """Return the law truncated for its k-th moment, and a bound on changes of probabilities."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -444,7 +429,6 @@ class Law:
         return work, _cut_error_of(work, self.lanes, self.zero_work)
 
     def _check(self, error: float, what: str) -> None:
-        """Warn if the error of an answer exceeds the tolerance."""
         if error > self.tol and self._eps is None:
             warnings.warn(
                 f"the {what} of {self!r} has an error of up to {error:.2g}, above tol = "
@@ -455,17 +439,16 @@ class Law:
 
 
 def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
-    """Return the CDF at ``t`` of a law with a single value, or 1 - CDF if ``tail``."""
     return np.array((t < location) == tail, dtype=np.float64)
 
 
 def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
-    """Return the probability that a group counts; it is below 1 if idle groups are dropped."""
+    """Return P(a group counts), which is below 1 if groups without work are dropped."""
     return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
-    """Return a bound on the change of a probability of the loss if the law of work is truncated."""
+    """Bound the change of a probability of the loss by the truncation of the law of work."""
     counted = _counted_probability(work, lanes, zero_work)
     return min(any_probability(work.missing, lanes) / counted, 1.0)
 
@@ -473,10 +456,10 @@ def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
     """Return the tail probability whose truncation changes the k-th moment by less than ``tol``.
 
-    Some item of a group is beyond the cut with a probability of at most lanes · eps. Then X**k is
-    at most lanes**k. If groups without work are dropped, the other groups weigh more.
+    A group has an item beyond the cut with a probability of at most lanes · tail, and then X**k is
+    at most lanes**k. If groups without work are dropped, the probability is divided by P(work).
     """
-    share = _counted_probability(law, lanes, zero_work) or 1.0  # callers refuse 0
+    share = _counted_probability(law, lanes, zero_work) or 1.0  # 0 is an error in callers
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 
@@ -510,37 +493,30 @@ def imbalance(
 ) -> Law | CorrelatedLoss:
     """Return the exact law of the loss of a group in lockstep, X = lanes · max / sum of its items.
 
-    Parameters
-    ----------
-    pmf : Pmf
-        The law of the work of one item.
-    lanes : int
-        Items in lockstep, 1 or more.
-    correlation : number, matrix, pairs, or trace, optional
-        Dependence of the lanes; by default they are independent. A number is the probability that a
-        lane repeats its neighbour's work. A matrix holds P(next | this) for the values of a finite
-        law. Pairs (probability, law), whose mixture is ``pmf``: all lanes have one of these laws. A
-        trace: lanes take consecutive items of it from a random item on. With ``correlation``, the
-        result has ``mean()``, ``slowdown()``, ``longest``, and for a small law ``cdf``,
-        ``quantile`` and ``table``.
-    tol : float
-        Tolerance of the mean: the truncation of an infinite law changes the mean by less.
-    eps : float, optional
-        Truncate instead where P(W > S) < eps, regardless of the error (the paper uses 1e-6).
-    zero_work : {"one", "drop", "zero"}
-        Loss of a group without any work: 1, not counted, or 0.
-    method : {"auto", "sweep", "fft"}
-        Method for atoms. ``sweep`` has a small relative error of each atom; ``fft`` is fast with
-        many lanes.
+    Parameters:
+        pmf (Pmf): The law of the work of one item.
+        lanes (int): Items in lockstep, 1 or more.
+        correlation (number, matrix, pairs, or trace, optional): Dependence of the lanes; by default
+            they are independent. A number is the probability that a lane repeats its neighbour's
+            work. A matrix holds P(next | this) for the values of a finite law. Pairs (probability,
+            law), whose mixture is ``pmf``: all lanes have one of these laws. A trace: lanes take
+            consecutive items of it from a random item on. With ``correlation``, the result has
+            ``mean()``, ``slowdown()``, ``longest``, and for a small law ``cdf``, ``quantile`` and
+            ``table``.
+        tol (float): Tolerance of the mean: the truncation of an infinite law changes the mean by
+            less.
+        eps (float, optional): Truncate instead where P(W > S) < eps, regardless of the error (the
+            paper uses 1e-6).
+        zero_work ({"one", "drop", "zero"}): Loss of a group without any work: 1, not counted, or 0.
+        method ({"auto", "sweep", "fft"}): Method for atoms. ``sweep`` has a small relative error of
+            each atom; ``fft`` is fast with many lanes.
 
-    Raises
-    ------
-    LawError
-        Lanes are not a whole number of 1 or more, the mean is infinite, or the law is too large.
+    Raises:
+        LawError: Lanes are not a whole number of 1 or more, the mean is infinite, or the law is too
+            large.
 
-    Notes
-    -----
-    Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support in Eq. 11 omit.
+    Notes:
+        Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support in Eq. 11 omit.
 
     >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
     >>> round(law.mean(), 8), law.error.met
@@ -561,12 +537,5 @@ def imbalance(
         return CorrelatedLoss(work=work, lanes=lanes, correlation=chain)
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
-    return Law(
-        source=pmf,
-        work=work,
-        lanes=lanes,
-        tol=tol,
-        zero_work=zero_work,
-        _eps=eps,
-        _atom_method=method,
-    )
+    limits: dict[str, Any] = {"tol": tol, "zero_work": zero_work, "_eps": eps}
+    return Law(source=pmf, work=work, lanes=lanes, _atom_method=method, **limits)

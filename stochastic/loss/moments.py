@@ -156,7 +156,7 @@ def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[floa
     )
     value, rest = out.tolist()
     rounding = _EPS * (16.0 + math.log2(lanes) + 0.5 * math.sqrt(len(some)))
-    # a loss is rounded before its centre is subtracted from it
+    # error of a loss that is rounded before ``centre`` is subtracted
     off = _EPS * centre * math.sqrt(busy)
     return value, value * (discrete + rounding) + off * (math.sqrt(value) + off) + rest
 
@@ -171,10 +171,7 @@ class _ValueGrid(NamedTuple):
 
 
 def _value_grid(weights: Floats) -> _ValueGrid:
-    """Return the law as a table that starts at the value 0; a sparse law gets a single row.
-
-    A table with about as many rows as columns needs few exponentials.
-    """
+    """Return the law as a table from the value 0 on; a sparse law gets a single row."""
     used = np.flatnonzero(weights)
     step = 1 if weights[1] else int(np.gcd.reduce(used))
     count = (len(weights) - 1) // step + 1
@@ -188,7 +185,6 @@ def _value_grid(weights: Floats) -> _ValueGrid:
 
 
 def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
-    """Return (b**k - a**k) / (b - a), a sum of positive terms."""
     total = power = np.ones_like(a)
     for _ in range(k - 1):
         power = power * a
@@ -220,12 +216,8 @@ def _quadrature_error(k: int, h: float) -> float:
     return 2.0 * math.exp(log)
 
 
-# --- the longest item: sums of positive terms in O(S), accurate for a million lanes and more
 class OrderStatistics(NamedTuple):
-    """Moments of the largest of some independent items, and of one item.
-
-    ``cov_max_sum`` is the covariance of the largest item with the sum of all items.
-    """
+    """Moments of the largest of some independent items, and of a single item."""
 
     mean_max: float
     var_max: float
@@ -272,10 +264,9 @@ def _sums_before(values: Floats) -> Floats:
 def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     """Return moments of the largest of ``lanes`` independent items, and of one item.
 
-    Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding).
-    Here these terms are positive.
+    Covariances are sums of positive terms, P(A <= a, B <= b) - P(A <= a)·P(B <= b) (Hoeffding).
     """
-    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both end in 0
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # the last item of each is 0
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
@@ -326,8 +317,8 @@ def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
 def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
     """Return the moments for an infinite law, and the truncation error of the mean of an item.
 
-    Items longer than the cut are set to the cut. This reduces the mean of the longest item by at
-    most ``lanes`` times the returned error, because a maximum is at most a sum.
+    Items longer than the cut are set to the cut. The longest item loses at most the sum of what
+    all items lose, so its mean falls by at most ``lanes`` times the returned error.
     """
     work = source.cut(eps)
     weights = work.weights * (1.0 - work.missing)
@@ -341,10 +332,7 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
 
 # --- statistics of finite laws as plain arrays, for callers that evaluate many laws
 def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
-    """Return the law, truncated if infinite: the mean loss changes by less than ``tol``.
-
-    If the tail falls geometrically or faster, E[max] / E[W] also changes by about ``tol`` at most.
-    """
+    """Return the law, truncated if infinite: the mean loss changes by less than ``tol``."""
     tol = check_fraction("tol", tol, "1e-9")
     return check_law(pmf).cut(tol / (2.0 * lanes * lanes))
 

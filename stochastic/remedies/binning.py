@@ -24,7 +24,7 @@ from stochastic.work.correlated_lanes import (
 from stochastic.work.pmf import Pmf
 
 _LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability than this are left out.
-#: Upper limit on the pairs (value where a bin may begin, later value), which take seconds.
+#: Upper limit on the pairs (start of a bin, later value) to try; this many take seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
@@ -81,39 +81,30 @@ def partition(
     count. All items with the same value are in the same bin. Dynamic programming over all edges is
     exact: no partition is better.
 
-    Parameters
-    ----------
-    pmf, lanes, tol
-        As in :func:`stochastic.imbalance`.
-    bins : int
-        Maximum number of bins; a law cannot have more bins than values.
-    objective : {"slowdown", "loss"}
-        The quantity to minimise: the slowdown of the workload, Σ P(bin)·E[max | bin] / E[W], or the
-        mean loss over groups, Σ P(bin)·E[X | bin].
-    worth : float
-        A further bin is worth while if it divides the objective by more than 1 + worth.
-    places : int, optional
-        Number of values at which a bin may end, for a law with many values: half of them at equal
-        steps of items, half at equal steps of work. The means stay exact.
-    correlation : float
-        Probability that an item repeats its neighbour's work. Items keep their order within a bin,
-        so this also holds within bins. It needs the objective "slowdown"; mean losses are then NaN.
+    Parameters:
+        pmf, lanes, tol: As in :func:`stochastic.imbalance`.
+        bins (int): Maximum number of bins; a law cannot have more bins than values.
+        objective ({"slowdown", "loss"}): The quantity to minimise: the slowdown of the workload, Σ
+            P(bin)·E[max | bin] / E[W], or the mean loss over groups, Σ P(bin)·E[X | bin].
+        worth (float): A further bin is worth while if it divides the objective by more than 1 +
+            worth.
+        places (int, optional): Number of values at which a bin may end, for a law with many values:
+            half of them at equal steps of items, half at equal steps of work. The means stay exact.
+        correlation (float): Probability that an item repeats its neighbour's work. Items keep their
+            order within a bin, so this also holds within bins. It needs the objective "slowdown";
+            mean losses are then NaN.
 
-    Returns
-    -------
-    Partition
-        ``slowdown``, ``loss`` and ``gain`` (the objective with one bin divided by that with several
-        bins) along ``bins``, the edges of the bins, and ``enough``. Of equally good partitions, the
-        one with the lowest edges is taken.
+    Returns:
+        Partition: ``slowdown``, ``loss`` and ``gain`` (the objective with one bin divided by that
+        with several bins) along ``bins``, the edges of the bins, and ``enough``. Of equally good
+        partitions, the one with the lowest edges is taken.
 
-    Raises
-    ------
-    LawError
-        Bins or lanes are not whole numbers >= 1, or the law has too many values to try all edges.
+    Raises:
+        LawError: Bins or lanes are not whole numbers >= 1, or the law has too many values to try
+            all edges.
 
-    Notes
-    -----
-    Swatman 2022, §III-B balances a load by dividing it into loads that have narrower laws.
+    Notes:
+        Swatman 2022, §III-B balances a load by dividing it into loads that have narrower laws.
 
     >>> from stochastic import Pmf
     >>> result = partition(Pmf.uniform(1, 4), bins=2, lanes=32)
@@ -189,7 +180,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """Return the positions at which a bin may end, ascending: from 0 to the number of values."""
+    """Return the ascending positions, from 0 to the number of values, at which a bin may end."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)
@@ -212,10 +203,10 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """Return the lowest cost for each end and number of bins, and the start of the last bin.
+    """Return the lowest cost, and the start of the last bin, for each end and number of bins.
 
-    The cost is for all values up to an end. Both arrays have the shape (ends, bins + 1). The starts
-    are indices into ``ends``.
+    The cost is for all values up to the end; starts are indices into ``ends``. Both arrays have the
+    shape (ends, bins + 1).
     """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

@@ -1,4 +1,4 @@
-"""Compare changes that shorten a launch by the law of the changed launch's time."""
+"""Compare the laws of the time of a launch after changes that may shorten it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
 from stochastic.work.pmf import Pmf
 
-#: Upper limits on the numbers of bins, of values where a bin may end, and of lengths to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
 _CUT = 1e-12  # Probability that some item of a launch is beyond the truncated law of work.
 _ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders, whose times are averaged.
@@ -69,7 +68,7 @@ def remedies(
     A remedy whose law is too large to compute is left out. We assume that blocks of sorted items
     are launched in random order, that smaller blocks do not change the number of resident warps,
     and that pieces of items are independent. Each further piece of an item adds ``cut_overhead``
-    steps. Each further lane on an item adds the share ``share_overhead`` of its work.
+    steps. Each further lane on an item adds the share ``share_overhead`` of the item's work.
     """
     items = lanes * warps
 
@@ -83,7 +82,6 @@ def remedies(
             yield Remedy(name="persistence", description=what, times=times)
 
     def sorting() -> Iterator[Remedy]:
-        """Yield the launch in which all items of a block come from the same bin."""
         law = work.cut(_CUT / (blocks * items))
         result = partition(law, _BINS, items, places=_PLACES, correlation=correlation)
         bins = int(result["enough"])

@@ -25,14 +25,13 @@ from stochastic.work.pmf import Pmf, check_law
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
 #: Number of items that are summed as one block; fixed, so that sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
 _PILOT = sizes.TRIAL_PILOT  # Number of items whose losses determine the width of fine bins.
 _CONFIDENCE = 0.95
-#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %).
+#: If all losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 % confidence).
 _UNSEEN_GROUPS = -math.log(0.025) / 1.96
 #: Relative standard deviation up to which losses count as equal.
 _ROUNDING_SHARE = 1e-12
@@ -41,8 +40,6 @@ _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GroupSampler:
-    """A source of random groups: the truncated law, its alias table, and the key of the stream."""
-
     work: Pmf
     lanes: int
     idle: float
@@ -70,12 +67,11 @@ class _GroupSampler:
         from stochastic.kernels.simulate import sample_losses
 
         alias = self.table, self.bits, self.key
-        result: Floats = sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
-        return result
+        return sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Return the losses of ``size`` independent groups: the first that :func:`simulate` draws."""
+    """Return the losses of the first ``size`` groups that :func:`simulate` draws."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -102,41 +98,32 @@ def simulate(
 ) -> xr.Dataset:
     """Draw ``groups`` independent groups of ``lanes`` items and estimate their losses.
 
-    Parameters
-    ----------
-    pmf, lanes, zero_work
-        As in :func:`stochastic.imbalance`. An infinite law is truncated where its tail is below
-        1e-18.
-    groups : int
-        Number of groups to draw.
-    seed : int
-        Seed of the draws; the number of threads does not change them.
-    quantiles : sequence of float
-        Probabilities of the quantiles to compute.
-    bins : int
-        Number of bars of the histogram.
-    threads : int, optional
-        Number of threads; by default all processors that the process may use.
+    Parameters:
+        pmf, lanes, zero_work: As in :func:`stochastic.imbalance`. An infinite law is truncated
+            where its tail is below 1e-18.
+        groups (int): Number of groups to draw.
+        seed (int): Seed of the draws; the number of threads does not change them.
+        quantiles (sequence of float): Probabilities of the quantiles to compute.
+        bins (int): Number of bars of the histogram.
+        threads (int, optional): Number of threads; by default all processors that the process may
+            use.
 
-    Returns
-    -------
-    Dataset
-        ``loss`` (the mean over groups), ``loss_std`` and ``slowdown`` (n·Σmax / Σsum over all
-        groups), each with its standard error ``…_error`` (for the slowdown by the delta method);
-        ``loss_quantile`` along ``probability``, with order statistics ``…_low`` and ``…_high`` that
-        enclose the true quantile with 95 % confidence; a histogram, ``frequency`` and ``density``
-        along ``bin``, between ``left`` and ``right``. All are ratios without a unit.
+    Returns:
+        Dataset: ``loss`` (the mean over groups), ``loss_std`` and ``slowdown`` (n·Σmax / Σsum over
+        all groups), each with its standard error ``…_error`` (for the slowdown by the delta
+        method); ``loss_quantile`` along ``probability``, with order statistics ``…_low`` and
+        ``…_high`` that enclose the true quantile with 95 % confidence; a histogram, ``frequency``
+        and ``density`` along ``bin``, between ``left`` and ``right``. All are ratios without a
+        unit.
 
-    Raises
-    ------
-    LawError
-        Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has work.
+    Raises:
+        LawError: Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has
+            work.
 
-    Notes
-    -----
-    Memory does not grow with ``groups``: losses are counted in bins that are narrower than a
-    thousandth of the standard deviation. Each bin records its smallest and largest loss. So a
-    quantile is exact if no two possible losses fall into the same bin.
+    Notes:
+        Memory does not grow with ``groups``: losses are counted in bins that are narrower than a
+        thousandth of the standard deviation. Each bin records its smallest and largest loss. So a
+        quantile is exact if no two possible losses fall into the same bin.
 
     >>> result = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
     >>> abs(float(result["loss"]) - 64877 / 49896) < 5 * float(result["loss_error"])
@@ -193,7 +180,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Return each fine bin's (count, smallest loss, largest loss), and sums over all groups."""
+    """Return (count, smallest loss, largest loss) of each fine bin, and sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -238,7 +225,6 @@ def _tally_groups(
     return seen[seen[:, 0] > 0], np.array([math.fsum(column) for column in sums.T])
 
 
-# --- statistics of the tallies
 def _moments(total: Floats, centre: float, reach: float) -> Variables:
     """Return mean and standard deviation with their errors, from sums of powers of loss - centre.
 
@@ -266,7 +252,6 @@ def _moments(total: Floats, centre: float, reach: float) -> Variables:
 
 
 def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float) -> Variables:
-    """Return n·Σmax / Σsum and its standard error by the delta method."""
     m, s, mm, ms, ss = total / groups
     work = centres[1] + s
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
@@ -283,7 +268,6 @@ def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float
 
 
 def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: float) -> Variables:
-    """Return sample quantiles, and the order statistics that enclose the true quantiles."""
     from scipy.special import bdtrik
 
     upto = np.cumsum(fine_bins[:, 0])
@@ -316,7 +300,6 @@ def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: flo
 
 
 def _histogram(fine_bins: Floats, bins: int) -> Variables:
-    """Return bars [left, right) of about equal width; no fine bin is divided by an edge."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1

@@ -33,7 +33,6 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """Return the lowest key of a mapping, and the list of its values from this key on."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
@@ -46,7 +45,7 @@ def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any
 
 
 def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
-    """Return the lowest value of a sequence or mapping, and a list of the weights from there on."""
+    """Return the lowest value, and the weights of it and all larger values."""
     if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series
         values = dict(values.items())
     if isinstance(values, Mapping):
@@ -66,7 +65,12 @@ def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
     return low, items
 
 
-def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Floats:
+_NORMALISE = "give normalise=True to divide them by their sum"
+
+
+def normalize_weights(
+    items: Any, normalise: bool, what: str = "weights", hint: str = _NORMALISE
+) -> Floats:
     """Return weights as floats that sum to 1; LawError if the given weights have another sum.
 
     Rational weights must sum to exactly 1. With ``normalise``, any sum above 0 is accepted.
@@ -78,7 +82,7 @@ def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Flo
                 raise LawError(f"{what} hold {item!s}: expected numbers from 0 on")
         total = sum(exact)
         if total != 1 and (not normalise or total == 0):
-            raise _sum_error(what, total)
+            raise _sum_error(what, total, hint)
         return np.array([float(item / total) for item in exact])
     try:
         weights = np.array(items, dtype=np.float64)
@@ -94,16 +98,14 @@ def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Flo
         weights /= weights.max()
     sum_ = math.fsum(weights)
     if sum_ == 0 or (not normalise and abs(sum_ - 1) > _TOLERANCE):
-        raise _sum_error(what, sum_)
+        raise _sum_error(what, sum_, hint)
     return weights if sum_ == 1 else weights / sum_
 
 
-def _sum_error(what: str, total: Any) -> LawError:
+def _sum_error(what: str, total: Any, hint: str) -> LawError:
     if total == 0:
         return LawError(f"{what} are all 0: expected at least one above 0")
-    return LawError(
-        f"{what} sum to {total!s}, not to 1: give normalise=True to divide them by their sum"
-    )
+    return LawError(f"{what} sum to {total!s}, not to 1: {hint}")
 
 
 def law_from_weights(

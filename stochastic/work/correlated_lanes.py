@@ -38,7 +38,7 @@ class _NeighbourChain(ABC):
 
     @abstractmethod
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the joint law in which axis 0 is the next lane's work instead of this lane's."""
+        """Return the joint law one lane further: axis 0 becomes the work of the next lane."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
@@ -67,7 +67,6 @@ class _NeighbourChain(ABC):
         return chances
 
     def mean_loss(self, work: Pmf, lanes: int) -> float:
-        """Return E[lanes · max / sum], with E[max / sum] = ∫ E[max·exp(-t·sum)] dt."""
         values = np.arange(work.low, int(work.high) + 1).astype(np.float64)
         some = values[values > 0]
         if not len(some):
@@ -125,15 +124,15 @@ class Sticky(_NeighbourChain):
         return Pmf.from_weights(result, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the joint law in which axis 0 is the next lane's work instead of this lane's."""
+        """Return the joint law one lane further: axis 0 becomes the work of the next lane."""
         law = work.reshape(-1, *(1,) * (state.ndim - 1))
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
     def _prefix_transforms(self, law: Floats, decay: Floats, lanes: int) -> Floats:
-        """Return E[exp(-t·sum); max <= value] for all values at once, by runs of equal draws."""
+        """Return E[exp(-t·sum); max <= value] for all values, summed over runs of equal draws."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
-        before = np.ones((lanes, *decay.shape))  # for the first n lanes, if lane n + 1 draws anew
+        before = np.ones((lanes, *decay.shape))  # row n: for n lanes before a lane that draws again
         for n in range(1, lanes):
             first_runs = [each[r] * before[n - 1 - r] for r in range(n)]
             before[n] = (1.0 - rho) * np.sum(first_runs, axis=0)
@@ -159,7 +158,7 @@ class Markov(_NeighbourChain):
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the joint law in which axis 0 is the next lane's work instead of this lane's."""
+        """Return the joint law one lane further: axis 0 becomes the work of the next lane."""
         size = len(state)
         return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
@@ -187,7 +186,6 @@ class CommonShock:
         return sum(p * Sticky(0).mean_loss(part, lanes) for p, part in self._cut_laws(lanes))
 
     def _cut_laws(self, lanes: int) -> list[tuple[float, Pmf]]:
-        """Return pairs (probability, law); infinite laws are truncated."""
         return [(float(p), law.cut(_CUT / lanes**2)) for p, law in self.parts]
 
 
@@ -279,8 +277,7 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
-    nodes: Floats = np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
-    return nodes
+    return np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
 
 
 def check_repeat_probability(value: Any) -> float:
@@ -361,7 +358,7 @@ class Stickiness:
     """Maximum-likelihood estimate of the probability that an item of a trace repeats its neighbour.
 
     ``rho`` is the probability, and ``error`` is its standard error from the observed information.
-    ``low`` to ``high`` is a 95 % confidence interval (Wald; for the logit unless rho is 0 or 1).
+    ``low`` to ``high`` is a 95 % Wald interval, for the logit of rho unless rho is 0 or 1.
     """
 
     rho: float
@@ -379,10 +376,8 @@ def stickiness(trace: Any) -> Stickiness:
     Two equal neighbours are a repeat with the probability rho / (rho + (1 - rho) f), where f is the
     probability of their value in a new draw; rho and f are estimated alternately (EM).
 
-    Raises
-    ------
-    LawError
-        The trace has fewer than two different values.
+    Raises:
+        LawError: The trace has fewer than two different values.
 
     >>> round(float(stickiness([3, 3, 3, 1, 1, 2, 2, 2, 3, 1])), 2)
     0.34

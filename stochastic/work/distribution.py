@@ -26,7 +26,7 @@ TABLE_HINT = (
     "larger units, or use what needs no table (its own mean, var, cdf, quantile, sample)"
 )
 
-#: Upper limit on the products of a convolution, which take about half a minute.
+#: Upper limit on the number of products of a convolution: about half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
 #: Laws with up to this number of values are hashed by all of their weights.
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
@@ -141,10 +141,9 @@ def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT)
         )
 
 
-# --- finite laws: tables of weights
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated(Distribution):
-    """A law given by weights of low, low + 1, ..., the first and last of them above 0."""
+    """A law given by weights of low, low + 1, ...; the first and the last weight are above 0."""
 
     low: int
     weights: Floats
@@ -234,8 +233,7 @@ def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
 def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Floats:
     """Return the weights of the sum of one item of the first law and ``copies`` of the second.
 
-    Powers are squared by direct convolution. All of its terms are positive, so tails are accurate;
-    with a transform, tails would not be.
+    Direct convolution keeps tails accurate, because all terms are positive; a transform would not.
     """
     size = len(first) + copies * (len(second) - 1)
     check_span(0, size - 1, what, "count its work in larger units, or draw from it with sample")

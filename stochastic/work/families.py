@@ -20,7 +20,13 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.work import arguments
-from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
+from stochastic.work.distribution import (
+    SMALLEST_LOG,
+    Distribution,
+    check_span,
+    first_true,
+    tabulate,
+)
 
 #: Upper limit on the steps of the recurrence from the mode; a step takes 12 ns.
 _WALKABLE = sizes.WALK_STEPS
@@ -77,7 +83,7 @@ class LawFamily:
     aliases: tuple[str, ...] = ()
     check: Callable[..., str] | None = None
     constant: Callable[..., int | None] | None = None
-    weights: Callable[..., list[Any]] | None = None
+    weights: Callable[..., list[Any] | Floats] | None = None
     pmf: Callable[..., Floats] | None = None
     sf: Callable[..., Any] | None = None
     cdf: Callable[..., Any] | None = None
@@ -221,7 +227,7 @@ class FamilyLaw(Distribution):
         return self.family.draw(rng, size, *self.parameters)
 
     def to_summand(self, copies: int) -> tuple[int, FamilyLaw] | None:
-        """Return the law of the sum of copies as (shift, law of an additive family), or None."""
+        """Return the law of a sum of ``copies`` items as (shift, additive law), or None."""
         shift, law = 0, self
         if self.family.additive_form is not None:
             shift, name, parameters = self.family.additive_form(*self.parameters)
@@ -238,7 +244,7 @@ class FamilyLaw(Distribution):
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
-    """Return the law of the sum of one item of each law, or None if the laws cannot be added."""
+    """Return the law of the sum of one item of each law; None if other parameters differ."""
     first = laws[0]
     place = first.family.names.index(first.family.additive_parameter)
     kinds = {(law.name, *law.parameters[:place], *law.parameters[place + 1 :]) for law in laws}
@@ -258,7 +264,7 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n the number of all samples, and m
 # their mean. With p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # in wider ranges, the deviation of an extreme is approximate
+_EXACT = sizes.EXTREME_EXACT  # widest range for the exact deviation of a minimum or maximum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,7 +326,6 @@ def _dispersion_likelihood(h: Histogram, a: float) -> float:
 
 
 def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
-    """Return the full log-likelihood at a dispersion, for the mean of the samples."""
     return _dispersion_likelihood(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
 
 
@@ -339,7 +344,7 @@ def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
         return spread, spread
     j = np.arange(1, int(width))
-    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme of the samples is off by j or more)
+    beyond = np.exp(n * np.log1p(-j / width))  # P(smallest sample >= low + j)
     mean = beyond.sum()
     spread = math.sqrt(max(float(np.dot(2 * j - 1, beyond)) - mean**2, 0.0))
     return spread, spread
@@ -392,7 +397,6 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
 
 
 def _x_minus_log1p(x: float) -> float:
-    """Return x - log(1 + x), x > 0, without cancellation."""
     if x > 0.05:
         return x - math.log1p(x)
     return math.fsum((-x) ** k / k for k in range(2, 14))
@@ -404,7 +408,6 @@ def _negative_binomial_errors(h: Histogram, r: float, p: float) -> tuple[float, 
     return _standard_errors(curved, -h.size / p, h.size * r / p**2 + h.total / (1 - p) ** 2)
 
 
-# --- parameters
 _check_nonnegative = partial(arguments.check_positive, zero=True)
 _check_probability_or_0 = partial(arguments.check_probability, zero=True)
 
@@ -417,6 +420,17 @@ def _probability_parameter(check: Callable[[str, Any], Any]) -> Parameter:
         domain="(0, 1]",
         meaning="probability of success of a trial",
         typical=(0.02, 0.9),
+    )
+
+
+def _quantile_parameter(name: str, meaning: str, typical: tuple[float, float]) -> Parameter:
+    return Parameter(
+        name=name,
+        check=_check_nonnegative,
+        quantity="row_" + {"low": "min", "high": "max"}.get(name, name),
+        domain="[0, inf)",
+        meaning=f"{meaning} of the work of an item, such as the length of a row",
+        typical=typical,
     )
 
 
@@ -433,7 +447,6 @@ def _count_parameter(
     )
 
 
-# --- smallest and largest values whose probability a double can represent
 def _scalar_deviance(x: float, mean: float) -> float:
     """Return x·log(x/m) + m - x with a precision of a few digits, where m is ``mean``."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
@@ -492,9 +505,7 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
     return _representable_end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
 
 
-# --- ratios of neighbouring probabilities
 def _complement(p: float) -> tuple[float, float]:
-    """Return 1 - p as a double and its rounding error."""
     q = 1 - p
     return q, (1 - q) - p
 
@@ -561,15 +572,14 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def _poisson_pmf(k: Floats, rate: float) -> Floats:
+def poisson_pmf(k: Floats, rate: float | Floats) -> Floats:
     """Return P(W = k) for a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
-    return np.where(k == 0, math.exp(-rate), inside)
+    return np.where(k == 0, np.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
-    """Return P(W = k) for a binomial law with 0 < p < 1 and at least one trial."""
     n = float(trials)
     ends = np.where(k == 0, math.exp(n * math.log1p(-p)), p**n)
     if trials == 1:
@@ -586,7 +596,6 @@ def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
 
 
 def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
-    """Return P(k failures before the r-th success) for real r > 0 and 0 < p < 1."""
     x = np.maximum(k, 1.0)
     n = x + r
     successes, rest = _exact_product(n, p)
@@ -599,9 +608,52 @@ def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
     return np.where(k == 0, math.exp(r * math.log(p)), inside)
 
 
-# --- tails
+# --- The law with five given quantiles and a mean. A quarter of the items lies between two
+# neighbouring quantiles a <= b, at a + (b - a)·v**g with v uniform in [0, 1]; its mean is
+# a + share·(b - a) with share = 1/(g + 1). The lower three quarters are uniform (share 1/2), unless
+# the mean is out of reach of the tail, which alone takes up the rest of the mean.
+
+
+def _quantile_shares(*values: float) -> tuple[float, float]:
+    """Return ``share`` of the lower three quarters and of the tail; outside [0, 1]: no such law."""
+    low, q1, median, q3, high, mean = values
+    missing = 4 * mean - (low + q1 + median + q3)
+    tail = high - q3
+    excess = min(max(missing - (q3 - low) / 2, 0.0), tail)
+    body = (missing - excess) / (q3 - low) if q3 > low else 0.5 + missing - excess
+    return body, excess / tail if tail else 0.5
+
+
+def _check_quantiles(*values: float) -> str:
+    *ends, mean = values
+    if ends != sorted(ends):
+        return f"the quantiles {', '.join(map(repr, ends))} do not ascend: expected low to high"
+    check_span(0, math.ceil(ends[-1]), "the law", "count the work in larger units")
+    if not -1e-9 <= _quantile_shares(*values)[0] <= 1 + 1e-9:
+        least, most = sum(ends[:4]) / 4, sum(ends[1:]) / 4
+        return f"mean = {mean!r}: these quantiles allow a mean from {least!r} to {most!r}"
+    return ""
+
+
+def _quantile_weights(*values: float) -> Floats:
+    """Return P(W = 0), P(W = 1), ...; rounding up or down at random keeps the mean of the law."""
+    *ends, _ = values
+    body, tail = _quantile_shares(*values)
+    k = np.arange(-1.0, math.ceil(ends[-1]) + 2)
+    above = np.zeros_like(k)  # E[max(X - k, 0)], four times
+    for low, high, shape in zip(ends, ends[1:], (body, body, body, tail), strict=False):
+        width, share = high - low, min(max(shape, 1e-300), 1 - 2**-53)
+        z = np.clip((k - low) / width, 0.0, 1.0) if width else np.zeros_like(k)
+        with np.errstate(divide="ignore"):
+            reached = -np.expm1(share / (1 - share) * np.log(z))
+        inside = width * (share * (1 - z) - (1 - share) * z * reached)
+        above += np.where(k < low, low + share * width - k, inside)
+    weights = np.maximum(np.diff(above, 2), 0.0)
+    weights[: math.floor(ends[0])] = 0.0
+    return np.asarray(weights / math.fsum(weights))
+
+
 def _scipy_special(name: str, *arguments: Any) -> Any:
-    """Return the value of a function of ``scipy.special``, which is imported on first use."""
     import scipy.special
 
     return getattr(scipy.special, name)(*arguments)
@@ -730,7 +782,7 @@ FAMILIES: Mapping[str, LawFamily] = {
                 ),
             ),
             constant=lambda rate: 0 if rate == 0 else None,
-            pmf=_poisson_pmf,
+            pmf=poisson_pmf,
             sf=lambda k, rate: _scipy_special("gammainc", k + 1.0, rate),
             cdf=lambda k, rate: _scipy_special("gammaincc", k + 1.0, rate),
             mean=lambda rate: rate,
@@ -771,6 +823,21 @@ FAMILIES: Mapping[str, LawFamily] = {
             estimate=lambda h: (h.low, h.high),
             errors=_uniform_errors,
             log_likelihood=lambda h, low, high: -h.size * math.log(high - low + 1),
+        ),
+        LawFamily(
+            name="quantiles",
+            summary="Whole number with five quantiles and a mean, which shapes the tail above q3.",
+            example="quantiles:1,4,6,9,80,8.5",
+            parameters=(
+                _quantile_parameter("low", "least value", (0, 2)),
+                _quantile_parameter("q1", "lower quartile", (3, 5)),
+                _quantile_parameter("median", "median", (6, 8)),
+                _quantile_parameter("q3", "upper quartile", (9, 12)),
+                _quantile_parameter("high", "largest value", (60, 100)),
+                _quantile_parameter("mean", "mean", (7, 19)),
+            ),
+            check=_check_quantiles,
+            weights=_quantile_weights,
         ),
     )
 }

@@ -54,32 +54,26 @@ def fit(
 ) -> tuple[LawFit, ...]:
     """Fit families to samples by maximum likelihood; the best by Akaike's criterion comes first.
 
-    Parameters
-    ----------
-    samples : array of whole numbers, any shape
-        Work of items, with at least two different values.
-    families : str or sequence of str, optional
-        Some of ``bernoulli binomial geometric negative_binomial poisson uniform``; by default all
-        that can have produced the samples.
-    replicates : int
-        Number of bootstrap samples that are drawn for the p-value of each family; 0 for no p-value.
-    seed : int
-        Seed of these draws.
+    Parameters:
+        samples (array of whole numbers, any shape): Work of items, with at least two different
+            values.
+        families (str or sequence of str, optional): Some of ``bernoulli binomial geometric
+            negative_binomial poisson uniform``; by default all that can have produced the samples.
+        replicates (int): Number of bootstrap samples that are drawn for the p-value of each family;
+            0 for no p-value.
+        seed (int): Seed of these draws.
 
-    Raises
-    ------
-    LawError
-        The samples are empty, constant, negative or not whole numbers, a family is unknown, or no
-        law of a requested family has the maximum likelihood.
+    Raises:
+        LawError: The samples are empty, constant, negative or not whole numbers, a family is
+            unknown, or no law of a requested family has the maximum likelihood.
 
-    Notes
-    -----
-    A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov needs a continuous
-    law (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance (Choulakian, Lockhart
-    and Stephens 1994) needs neither, and replicates account for the fitted parameters. The time
-    grows with the largest sample. With 199 replicates it is tenths of a second for a largest sample
-    of 100, seconds for 10,000, and one or two minutes for a million, the limit; without replicates,
-    a million takes half a second.
+    Notes:
+        A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov needs a
+        continuous law (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance
+        (Choulakian, Lockhart and Stephens 1994) needs neither, and replicates account for the
+        fitted parameters. The time grows with the largest sample. With 199 replicates it is tenths
+        of a second for a largest sample of 100, seconds for 10,000, and one or two minutes for a
+        million, the limit; without replicates, a million takes half a second.
 
     >>> best = fit(Pmf.negative_binomial(5, 0.3).sample(4000, seed=1))[0]
     >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)
@@ -150,7 +144,6 @@ def _fit(
 
 
 def _cramer_von_mises(histogram: Histogram, law: Pmf) -> float:
-    """Return n·Σ (Fn(k) - F(k))²·P(W = k)."""
     table = law.cut(_TAIL)
     k = np.arange(table.low, table.high + 1)
     below = np.cumsum(histogram.counts) / histogram.size
@@ -177,7 +170,7 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 
 def _refit(name: str, histogram: Histogram) -> Pmf:
-    """Return the law of maximum likelihood in a family or, if it has none, in its limit family."""
+    """Return the law of maximum likelihood, of the limit family if the family itself has none."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit_family

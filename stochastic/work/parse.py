@@ -41,7 +41,7 @@ class LawSyntax:
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
 
-#: For each family of laws of work, its syntax.
+#: The syntax of each family of laws of work.
 LAW_SYNTAX = {
     **{
         name: LawSyntax(row.names, row.example, aliases=row.aliases, note=row.note)
@@ -57,10 +57,7 @@ _COUNTS = {"count", "counts", "items", "frequency", "n"}
 
 
 def split_law(text: Any, forms: Mapping[str, LawSyntax], others: str) -> tuple[str, list[str]]:
-    """Split the text of a law into the full name of its family and the texts of its numbers.
-
-    The family may be abbreviated, in upper or lower case.
-    """
+    """Split the text of a law into the full name of its family and its numbers, as texts."""
     if not isinstance(text, str) or not text.strip():
         examples = ", ".join(form.example for form in forms.values())
         raise LawError(f"{text!r} is no law: expected one such as {examples}, or {others}")

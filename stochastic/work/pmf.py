@@ -44,10 +44,9 @@ class Pmf:
 
     Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
-    Attributes
-    ----------
-    missing : float
-        Bound on the probability that truncation left out, and so on the error of any probability.
+    Attributes:
+        missing: Bound on the probability that truncation left out, and so on the error of any
+            probability.
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
@@ -62,7 +61,6 @@ class Pmf:
     missing: float = 0.0
     _table: Tabulated | None = field(default=None, init=False)
 
-    # --- constructors
     @classmethod
     def geometric(cls, p: float) -> Pmf:
         """Number of trials up to and including the first success of probability p."""
@@ -92,6 +90,13 @@ class Pmf:
     def bernoulli(cls, p: float) -> Pmf:
         """The number 1 with probability p, else 0."""
         return cls.of_family("bernoulli", p)
+
+    @classmethod
+    def quantiles(
+        cls, low: float, q1: float, median: float, q3: float, high: float, mean: float
+    ) -> Pmf:
+        """Whole number with five quantiles and a mean, which shapes the tail above q3."""
+        return cls.of_family("quantiles", low, q1, median, q3, high, mean)
 
     @classmethod
     def of_family(cls, family: str, *parameters: Any) -> Pmf:
@@ -172,10 +177,8 @@ class Pmf:
         name, arguments = parse_law(text)
         if name in FAMILIES:
             return cls.of_family(name, *arguments)
-        law: Pmf = getattr(cls, name)(*arguments)
-        return law
+        return getattr(cls, name)(*arguments)
 
-    # --- support and weights
     @property
     def low(self) -> int:
         """Return the smallest value whose probability a double can represent."""
@@ -231,7 +234,6 @@ class Pmf:
             return hash((self.support(), self.weights.tobytes() if small else b""))
         return hash(self.distribution)
 
-    # --- moments and probabilities
     def mean(self) -> float:
         """Return E[W]; LawError if it is infinite."""
         self._check_finite_mean()
@@ -303,7 +305,6 @@ class Pmf:
         draws = self.distribution.sample(np.random.default_rng(seed), size)
         return _scalar_or_array(np.asarray(draws))
 
-    # --- derived laws
     def cut(self, eps: float) -> Pmf:
         """Truncate an infinite law at the smallest S with P(W > S) < eps, and renormalise it.
 
@@ -423,7 +424,7 @@ class Pmf:
 
 
 def _combined_missing(parts: list[tuple[int, Pmf]]) -> float:
-    """Return a bound on P(truncation changes some item), which is 1 - Π (1 - missing)**copies."""
+    """Return 1 - Π (1 - missing)**copies, a bound on P(truncation changes some item)."""
     if any(law.missing >= 1 for _, law in parts):
         return 1.0
     return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))

@@ -74,13 +74,12 @@ class ScipyLaw(Distribution):
 
 
 def _parameters(frozen: Any) -> dict[str, Any]:
-    """Return the parameters of a law of SciPy by name; ``loc`` is included if it is given."""
     names = [*(frozen.dist.shapes or "").replace(" ", "").split(","), "loc"]
     return {**dict(zip([name for name in names if name], frozen.args, strict=False)), **frozen.kwds}
 
 
 def _tail(frozen: Any) -> Callable[[Any], Any] | None:
-    """Return P(W > k) as a function if SciPy has a formula with a small error, else None."""
+    """Return the function k -> P(W > k); None if SciPy has no accurate formula for it."""
     from scipy.special import zeta
     from scipy.stats import rv_discrete
 
@@ -158,7 +157,7 @@ def law_from_scipy(frozen: Any) -> Distribution:
 def _is_discrete(frozen: Any) -> bool:
     from scipy.stats import rv_discrete
 
-    if isinstance(frozen, rv_discrete):  # not frozen: complete only if its values are given
+    if isinstance(frozen, rv_discrete):  # a law that is not frozen must have its values
         return hasattr(frozen, "xk")
     kinds = {kind.__name__ for kind in type(frozen).__mro__}
     return bool(kinds & {"rv_discrete_frozen", "DiscreteDistribution"})

@@ -33,9 +33,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points of a block, and of the first block, which usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: Number of points of a grid above which boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
@@ -44,8 +42,8 @@ def first_point(
 ) -> dict[str, int] | None:
     """Return the first point over the axes ``dims`` where a condition holds, or None.
 
-    ``condition`` is a function from switch labels to a node. Raises OutOfTimeError if the time is
-    up before it is proven which point is the first.
+    ``condition`` is a function from switch labels to a node. If the time is up before a point is
+    proven to be the first, OutOfTimeError is raised.
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
@@ -63,9 +61,7 @@ def _first_point_of_case(
 ) -> dict[str, int] | None:
     used = grid.sort_axes(grid.node_dims(node, key) & set(axes))
     shape = grid.shape(used) or (1,)
-    first, blocks = (
-        Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS)
-    )
+    first, blocks = (Tiling(shape[:-1], shape[-1], n) for n in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS))
     many = math.prod(shape) > _MAX_SCAN_POINTS
     for tiling, count in ((first, 1), (blocks, 0 if many else blocks.count)):
         for number in range(count):
@@ -96,7 +92,6 @@ def _domain_time_error() -> OutOfTimeError:
 def _first_point_in_box(
     grid: Grid, node: Node, key: Key, axes: Sequence[str], bounds: Indices
 ) -> list[int] | None:
-    """Return the first point inside a box where a condition holds, or None."""
     values = {}
     box = {axis: slice(*ends) for axis, ends in zip(axes, bounds.tolist(), strict=False)}
     for name in references(node):
@@ -116,7 +111,7 @@ def _first_point_in_box(
 def _find_as_low(
     space: MergedProblem, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a point with a value of at most ``target``, or None; and True if the time was up."""
+    """Return a point whose value is at most ``target`` (or None), and True if the time was up."""
     goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
     late = search(space.problem, goal, stats) < math.inf
     return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
@@ -127,12 +122,12 @@ def lowest_along_axis(
 ) -> tuple[dict[str, int] | None, bool]:
     """Find the lowest index in [low, high) along ``axis`` with a value of at most ``target``.
 
-    Return a configuration with this index (None: no index has one), and True if this is proven.
+    Return a configuration with this index (None if there is none), and True if this is proven.
     """
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
-    middle = high - 1  # first search the whole range: in most cases nothing is found
-    while low < high:  # then search the lower half of what is left
+    middle = high - 1  # first search the whole range, because most searches find nothing
+    while low < high:  # then search the lower half of the remaining range
         rows = np.flatnonzero((along >= low) & (along <= middle))
         earlier, late = None, False
         if rows.size:
@@ -156,9 +151,9 @@ def first_configuration(
 ) -> tuple[dict[str, int] | None, bool]:
     """Return the first configuration with a value of at most ``target``; and True if it is proven.
 
-    One axis after the other is fixed at the lowest index that allows such a configuration. Only the
-    rows of merged axes are tried, as each row stands for the first of its combinations. ``place``
-    is a known configuration with a value of at most ``target``, or None.
+    One axis after the other is fixed at the lowest index that allows such a configuration. Of a
+    merged axis only the rows are tried, because a row stands for the first of its combinations.
+    ``place`` is a known configuration with a value of at most ``target``, or None.
     """
     if place is None:
         place, late = _find_as_low(space, target, stats)
@@ -179,7 +174,6 @@ def first_configuration(
     return result, True
 
 
-#: Number of sampled points, from which we estimate which condition excludes the most points.
 _SAMPLE = sizes.CHECK_SAMPLE
 
 
@@ -201,8 +195,8 @@ def check_grid(
 ) -> None:
     """Raise an error if a formula of the user leaves its domain, or if no point is feasible.
 
-    Each grid is checked once. It is an error if the time is up before all formulas are checked. If
-    no feasible point is found in time, no error is raised here, because the query reports this.
+    Each grid is checked once. OutOfTimeError is raised if the time is up before all formulas are
+    checked. If the time is up before a feasible point is found, the query reports this.
     """
     if count_points:
         check_point_count(grid)
@@ -226,7 +220,6 @@ def check_grid(
 
 
 def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
-    """Return a message: which conditions no point meets, or which one excludes the most points."""
     lines = []
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
@@ -258,7 +251,6 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
 
 
 def _most_excluding_condition(grid: Grid) -> str:
-    """Return a message that names the condition met by the fewest points of a fixed sample."""
     if len(grid.conditions) < 2:
         return ""
     rng = np.random.default_rng(0)
@@ -304,7 +296,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
 
 def check_enclosable(grid: Grid, roots: Roots) -> None:
-    """Raise an error that names the quantity if a primitive below the roots has no enclosure."""
+    """Raise an error if the formulas ``roots`` contain a primitive that has no enclosure."""
     for key, root in roots.items():
         for name in references(root):
             if grid.leaves[key][name].failures:
@@ -327,7 +319,7 @@ def check_enclosable(grid: Grid, roots: Roots) -> None:
 
 
 def outside_domain(node: Node, domain: Domain) -> Node:
-    """Return a condition that is true where a value lies outside its domain."""
+    """Return a condition that is true where a node's value lies outside its domain."""
     below = node <= domain.low if domain.low_open else node < domain.low
     above = node >= domain.high if domain.high_open else node > domain.high
     tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]

@@ -1,10 +1,10 @@
 """Merge axes that act together: of combinations that no equation can tell apart, keep one.
 
 Registers and shared memory act on the run time only through the number of blocks that fit.
-Thousands of combinations of these two and of threads per block reduce to a few. To merge a set of
-axes, evaluate every quantity that depends on these axes only and that other equations use. Each
-distinct row of such values is an index of the new axis that replaces the set. This index stands for
-the first combination, in axis order, that has the row. Rows that break a condition are left out.
+Thousands of combinations of these two and of threads per block reduce to a few. To merge some axes,
+evaluate every quantity that depends only on these axes and that other equations use. Each distinct
+row of such values becomes an index of the new axis, and stands for the first combination, in axis
+order, that has the row. Rows that break a condition are left out.
 """
 
 from __future__ import annotations
@@ -36,13 +36,10 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-#: Maximum number of combinations that are evaluated to merge axes.
 _MAX_COMBINATIONS = sizes.MERGE_MOST
-#: Number of values of each axis in a first trial.
 _TRIED_VALUES = sizes.MERGE_TRIED
-#: Axes are merged only if at most this share of their combinations is distinct.
+#: Axes are merged only if at most this share of their combinations has distinct rows.
 _MAX_SHARE = 0.75
-#: Problems of at most this number of points are not merged.
 _MIN_POINTS = sizes.MERGE_WORTH
 
 
@@ -56,10 +53,10 @@ def merge_axes(
     unmerged_axis: str | None = None,
     more: Sequence[Node] = (),
 ) -> MergedProblem:
-    """Fix some axes of an objective, and merge the others except ``unmerged_axis``.
+    """Fix some axes of an objective, and merge the other axes except ``unmerged_axis``.
 
     Return the problem over the remaining axes. ``more`` are further objectives, which are infinite
-    where the first one is. When the time is up, merging ends.
+    where the first objective is infinite. When the time is up, merging ends.
     """
     used = {}
     for name in references(root, *more):
@@ -98,7 +95,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the one or two axes with the most equal rows; return False if too few are equal."""
+        """Merge the axis or pair of axes with the most equal rows; return False if none helps."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
@@ -121,13 +118,12 @@ class _AxisMerger:
         return self._merge_group(best[1])
 
     def _has_shared_table(self, group: Iterable[str]) -> bool:
-        """True if a leaf depends on axes of the group and also on axes outside it."""
+        """True if a leaf depends on axes of the group and also on other axes."""
         inside = set(group)
         axes = (set(leaf.axes) for leaf in self.leaves.values())
         return any(inside & some and some - inside for some in axes)
 
     def _walk_steps(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
-        """Return all nodes, and a mapping from the id of each node to the axes it depends on."""
         nodes, result = walk(self.roots), dict[int, frozenset[str]]()
         for node in nodes:
             if node.op == "reference":
@@ -139,7 +135,6 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return the group's nodes that other nodes read, and the required conditions."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}
@@ -150,7 +145,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if, along each axis, a node has no repeated value, so that nothing can be merged."""
+        """True if merging is useless: along each axis, the values of some node are all distinct."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):
@@ -158,7 +153,6 @@ class _AxisMerger:
         return not left
 
     def _is_injective(self, name: str) -> bool:
-        """True if a leaf has one axis, and a different value at each of its indices."""
         if name not in self.injective_leaves:
             array = self.leaves[name].array
             self.injective_leaves[name] = array.ndim == 1 and np.unique(array).size == array.size
@@ -176,7 +170,7 @@ class _AxisMerger:
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
 
     def _distinct_share(self, group: tuple[str, ...], index: Places) -> float:
-        """Return the number of distinct allowed rows, divided by the number of combinations."""
+        """Return (number of distinct allowed rows) / (number of combinations)."""
         read, needed = self._read_nodes(group)
         if not read:
             return 0.0
@@ -196,7 +190,6 @@ class _AxisMerger:
         return allowed, np.stack(values[: len(read)])
 
     def _grid_indices(self, group: Sequence[str], places: Indices) -> dict[str, Indices]:
-        """Return the indices, along each axis of the grid, of some combinations of the group."""
         split = unravel(places, tuple(self.sizes[axis] for axis in group))
         return {
             name: table[k][at]
@@ -210,7 +203,6 @@ class _AxisMerger:
         return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
 
     def _merge_group(self, group: tuple[str, ...]) -> bool:
-        """Replace the axes of a group by one axis; return False if the time was up."""
         read, needed = self._read_nodes(group)
         index = {axis: np.arange(self.sizes[axis]) for axis in group}
         if read:
@@ -254,7 +246,6 @@ class _AxisMerger:
 
 
 def _required_conditions(roots: Sequence[Node]) -> list[Node]:
-    """Return the conditions that must hold for every objective to be finite."""
     result: list[dict[int, Node]] = []
     for root in roots:
         tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()

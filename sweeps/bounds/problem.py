@@ -36,7 +36,7 @@ Mask = NDArray[np.bool_]
 TileNumbers = Indices
 Places = Mapping[str, Indices]
 Leaves = Mapping[str, Leaf]
-#: ``Key``: one label for each switch axis. ``Roots``: a mapping from keys to nodes.
+#: A ``Key`` has one label for each switch axis. ``Roots`` maps keys to nodes.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
 
@@ -79,12 +79,12 @@ class Boxes(NamedTuple):
 
 
 def evenly_spaced(size: int, count: int) -> Indices:
-    """Return up to ``count`` evenly spaced indices of an axis, from the first to the last."""
+    """Return up to ``count`` evenly spaced indices of an axis; first and last are included."""
     return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
 def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
-    """Return the boxes of several sets as one set."""
+    """Join several sets of boxes."""
     lo, hi = (np.concatenate([boxes[k] for boxes in parts], axis=1) for k in (0, 1))
     return Boxes(lo, hi)
 
@@ -93,7 +93,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     """Return, for each box, the axis with the highest score when the box is halved along it.
 
     ``score(halves, box_indices, axis)`` returns a score above -1 for each box in ``box_indices``;
-    ``halves`` has all first halves, then all second halves. Of equal scores, the first counts.
+    ``halves`` has all first halves, then all second halves. The first of equal scores wins.
     """
     count = boxes.lo.shape[1]
     best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
@@ -106,19 +106,14 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-# --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
-
-
-#: Number of rows above which rows are only sorted, not ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
-#: Pieces of at most this number of rows are not split further.
 _MIN_PIECE = sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order of the columns that recursively puts similar columns into the same half."""
+    """Return an order of the columns of ``rows`` that puts similar columns next to each other."""
     count = rows.shape[1]
-    # compare positive quantities by ratios, others by differences relative to their range
+    # compare positive quantities by ratios, other quantities by differences divided by the range
     positive = (rows > 0).all(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         scaled = np.where(positive, np.log(rows), rows)
@@ -142,11 +137,8 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
     return order
 
 
-# --- Minimum and maximum of a table over ranges of indices
-
-
-#: Maximum number of entries in a leaf's table of extremes. A leaf that would need a larger table is
-#: bounded by the extremes of the whole leaf, except at single points.
+#: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is
+#: bounded by its extremes over all indices, except in boxes of a single point.
 _MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
@@ -171,7 +163,7 @@ class RangeExtremes:
                 self.up &= ~bit
             if not np.all(step <= 0):
                 self.down &= ~bit
-        #: ``is_sorted`` is True if the extremes over a range are the values at its two ends.
+        #: True if the extremes over a range are the values at its two ends.
         rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
         self.is_sorted = rises_or_falls and not self.has_nan
         self.is_rising = self.dims == 1 and bool(self.up & bits[0])
@@ -241,7 +233,7 @@ class RangeExtremes:
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Return extremes over ranges of 2**level indices; each axis becomes two: level and start."""
+    """Return the extremes over ranges of 2**level indices. An axis becomes two: level and start."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -267,7 +259,8 @@ class BoxProblem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trend_algebra()
-        #: For each node, by its id: the masks of the axes it depends on, and of all other axes.
+        #: For each node, by its id: the mask of axes on which it depends, and the mask of all other
+        #: axes.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
         self.fixed_trends: dict[int, Trend] = {}
@@ -296,7 +289,7 @@ class BoxProblem:
                     self.fixed_trends[id(node)] = self._fixed_trend(node)
 
     def with_objective(self, root: Node) -> BoxProblem:
-        """Return the problem with another objective over the same leaves and axes."""
+        """Return the problem with another objective for the same leaves and axes."""
         sizes = dict(zip(self.dims, self.sizes.tolist(), strict=True))
         return BoxProblem(root, self.used_leaves, sizes)
 
@@ -305,8 +298,7 @@ class BoxProblem:
             return literal_trend(node.args[0])
         if node.op == "reference":
             return literal_trend(float(self.used_leaves[node.args[0]].array))
-        result: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
-        return result
+        return self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
 
     @property
     def points(self) -> float:
@@ -335,8 +327,8 @@ class BoxProblem:
     ) -> tuple[Floats, Any, Any]:
         """Return lower bounds of the objectives (rows) over boxes (columns), and monotone axes.
 
-        The monotone axes of each box are two bit masks: no objective falls along the axes of the
-        first, and none rises along those of the second.
+        The monotone axes of each box are two bit masks. Along the axes of the first mask no
+        objective falls; along the axes of the second mask no objective rises.
         """
         shape, steps = (boxes.lo.shape[1],), self.step_trends(boxes)
         if stats is not None:
@@ -347,7 +339,7 @@ class BoxProblem:
         return np.stack([np.broadcast_to(each.enclosure.lo, shape) for each in result]), up, down
 
     def values(self, places: Indices) -> Floats:
-        """Return the first objective at points, given as indices along each axis (rows)."""
+        """Return the first objective at points (columns), given by an index per axis (rows)."""
         return self._evaluate(self.roots[:1], places)[0]
 
     def all_values(self, places: Indices) -> Floats:
@@ -367,12 +359,12 @@ class BoxProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedProblem:
-    """A problem where each axis is an axis of the grid, or stands for several merged ones."""
+    """A problem whose axes are axes of the grid, or stand for several merged axes."""
 
     problem: BoxProblem
-    #: For each axis of the problem: the names of the grid axes that it stands for, and an array of
-    #: their indices, of shape (grid axes, indices of the problem's axis). In the methods below,
-    #: "row" means an index of the problem's axis.
+    #: For each axis of the problem: the names of the grid axes that it stands for, and their
+    #: indices, of shape (grid axes, size of the problem's axis). A "row" below is an index of the
+    #: problem's axis.
     rows: tuple[tuple[tuple[str, ...], Indices], ...]
     fixed_indices: Mapping[str, int]
 
@@ -384,24 +376,27 @@ class MergedProblem:
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the number of the axis that contains ``axis``, and the index along it per row."""
+        """Return the number of the problem's axis that stands for the grid axis ``axis``.
+
+        The second result is the index along ``axis`` for each row.
+        """
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
         raise KeyError(axis)
 
     def select_rows(self, number: int, selection: Indices) -> MergedProblem:
-        """Return the problem restricted to some rows of the axis ``number``."""
+        """Return the problem restricted to some rows of its axis ``number``."""
         problem = self.problem
         name = problem.dims[number]
-        if len(self.rows[number][0]) > 1:  # keep similar rows in the same half
+        if len(self.rows[number][0]) > 1:  # put similar rows into the same half
             arrays = [leaf.array for leaf in problem.used_leaves.values() if leaf.axes == (name,)]
             rows = np.stack(arrays)[:, selection].astype(np.float64)
             selection = selection[order_by_similarity(rows)]
         return self._take_rows(number, selection)
 
     def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
-        """Return the problem with rows in the order of the grid, and the rows' new positions."""
+        """Return the problem with rows in grid order, and the new positions of each axis's rows."""
         result, moved = self, []
         for number, (axes, table) in enumerate(self.rows):
             chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
@@ -422,10 +417,10 @@ class MergedProblem:
         return MergedProblem(problem=part, rows=tuple(rows), fixed_indices=self.fixed_indices)
 
 
-# --- Enclosures of formulas over whole tiles, and tiles where the conditions cannot be met
+# --- Enclosures of formulas over whole tiles, and tiles where no point meets the conditions
 
 
-#: Value of an output at points that break a rule, by the kind of the output's dtype.
+#: Value of an output at points that break a rule, by the kind of the dtype.
 _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 
 
@@ -434,8 +429,8 @@ def tile_boxes(
 ) -> tuple[Indices, Indices, Indices]:
     """Return first indices and last indices of tiles (a row per axis), and their point counts.
 
-    ``row`` has the sizes of the axes that form the row of the nest. If a tile begins or ends in the
-    middle of such an axis, its box has more points than the tile.
+    ``row`` has the sizes of the axes that the nest flattens into its row. If a tile begins or ends
+    in the middle of such an axis, its box has more points than the tile.
     """
     sizes = tiling.sizes
     low = np.zeros((len(sizes), numbers.size), dtype=np.int64)
@@ -462,7 +457,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """Enclosures of formulas over boxes that span the last axes, whose sizes are ``whole``."""
+    """Enclosures of formulas over boxes that contain all indices of some of the last axes."""
 
     def __init__(
         self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()
@@ -494,7 +489,7 @@ class Enclosures:
         return cls(roots, grid.leaves[key], dims, whole)
 
     def enclose_boxes(self, low: Indices, high: Indices) -> list[Any]:
-        """Return, for each formula, its enclosure over each box (columns of ``low``, ``high``)."""
+        """Return each formula's enclosure over each box (a column of ``low`` and ``high``)."""
         last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
         low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
         with np.errstate(all="ignore"):
@@ -510,7 +505,7 @@ class Enclosures:
 class InfeasibleTiles:
     """A test for tiles where no point meets the rules, so that no output need be evaluated.
 
-    Constraints (``where``) are tested only if the sole output is ``feasible``; others ignore them.
+    Constraints (``where``) are tested only if ``feasible`` is the sole output.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
@@ -529,7 +524,7 @@ class InfeasibleTiles:
         return self._enclosures[key]
 
     def is_infeasible(self, key: Key, low: Indices, high: Indices) -> Mask:
-        """Return the mask of boxes where no point meets the rules; boxes have no switch axes."""
+        """Return the mask of boxes where no point meets the rules. Boxes have no switch axes."""
         rules = self._rule_enclosures(key)
         if rules is None:
             return np.zeros(low.shape[1], dtype=bool)

@@ -1,8 +1,8 @@
-"""Branch and bound over boxes: take the most promising boxes, and search each depth first.
+"""Branch and bound over boxes: take the boxes with the lowest bounds, and search each depth first.
 
-A pool contains the open boxes. Each round takes the boxes with the lowest bounds; threads search
-them depth first within a budget. All threads start from the best value known when the round began,
-so that neither the answer nor the boxes visited depend on the number of threads.
+A pool contains the open boxes. In each round, threads search the boxes with the lowest bounds depth
+first within a budget. All threads start from the best value known when the round began. So neither
+the answer nor the visited boxes depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,17 +25,10 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes searched in a round, and number of parts bounded for each of these boxes.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
-#: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
-#: budget DEEP_BUDGET per box, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
-#: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
-#: Maximum number of points of one box that NumPy evaluates again. Such a point may be the best,
-#: within the error of library functions.
 _MAX_NEAR_POINTS = sizes.SEARCH_NEAR
-#: Number of boxes bounded before ``improve`` (coordinate descent) is worth its time.
 _BOXES_BEFORE_DESCENT = sizes.SEARCH_QUICK
 
 
@@ -46,26 +39,26 @@ class Incumbent:
     gap: float = 0.0
     value: float = math.inf
     place: Indices | None = None
-    #: The lowest bound of the boxes dropped because of the gap, which may contain a lower value.
+    #: The lowest bound of the boxes dropped because of the gap. They may contain a lower value.
     discarded_bound: float = math.inf
     #: The search ends when it finds a value of at most this target.
     target: float = -math.inf
 
     def offer(self, places: Indices, values: Floats) -> None:
-        """Replace the incumbent by the best of some points, if that is better."""
+        """Replace the incumbent by the best of some points if that point is better."""
         if values.size:
             best = int(np.argmin(values))
             if values[best] < self.value:
                 self.value, self.place = float(values[best]), places[:, best].copy()
 
     def tighten(self, value: float) -> None:
-        """Accept from now on only points below ``value``, which another search has found."""
+        """Accept from now on only points below ``value``, which another search has reached."""
         if value < self.value:
             self.value, self.place = value, None
 
 
 class _BoxStack(NamedTuple):
-    """A row per box: first and last index along each axis, assumptions about steps, and a bound."""
+    """Boxes in rows: first and last index along each axis, assumptions about steps, and a bound."""
 
     firsts: Any
     lasts: Any
@@ -98,7 +91,6 @@ class _BoxSearch:
         )
 
     def has_open_pieces(self) -> bool:
-        """Drop boxes that cannot beat the best value; return True if a box is left."""
         goal, bounds = self.incumbent, self.pool.bounds
         open_to = bounds < pruning_bound(goal.value, goal.gap)
         gone = bounds[~open_to]
@@ -138,11 +130,6 @@ class _BoxSearch:
             report_best(goal.value, min(bound, goal.discarded_bound))
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
-        """Search one box depth first within a budget.
-
-        Return the open parts, then the outputs ``best``, ``place``, near points and ``counters`` of
-        :func:`.search_depth_first`.
-        """
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]
@@ -163,7 +150,6 @@ class _BoxSearch:
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Merge the results of boxes, and evaluate the best and near points again with NumPy."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -184,7 +170,7 @@ def search(
 ) -> float:
     """Improve the incumbent until no box is open, and return infinity.
 
-    If the time is up earlier, return the lowest bound of the open boxes. ``improve`` is a heuristic
+    If the time is up before, return the lowest bound of the open boxes. ``improve`` is a heuristic
     that is called once if the search takes many boxes.
     """
     boxes = _BoxSearch(problem, incumbent, stats, improve)

@@ -22,11 +22,8 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-#: A statistic over more points than this is not written as a formula.
 MAX_EXPANDED_POINTS = sizes.EXPAND_POINTS
-#: A statistic of at most this number of values is computed, not written as a formula.
 CHEAP_VALUES = sizes.EXPAND_CHEAP
-#: A statistic is computed before a proof if it has at most these numbers of values and results.
 MAX_VALUES, MAX_RESULTS = sizes.EXPAND_MOST, sizes.EXPAND_NUMBERS
 _LEAF_OPS = ("constant", "reference")
 
@@ -34,12 +31,12 @@ _LEAF_OPS = ("constant", "reference")
 def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """Return a grid in which statistics over few points are formulas.
 
-    Other statistics stay leaves, which are computed when they are first read. Statistics of few
-    values also stay leaves, unless ``inputs_move``: their inputs will vary.
+    Other statistics stay leaves, which are computed when they are first read. Statistics of very
+    few values also stay leaves, unless ``inputs_move`` says that their inputs will vary.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:
-        return known  # type: ignore[no-any-return]
+        return known
     result = {key: _expand_graph(grid, key, cheap) for key in grid.graphs}
     whole = grid
     if any(graph is not grid.graphs[key] for key, (graph, _) in result.items()):
@@ -55,7 +52,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
 
 
 def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
-    """Return the name of a statistic below ``roots`` that is too large to compute, or ''."""
+    """Return the name of a statistic in ``roots`` that is too large to compute, or ''."""
     for key, root in roots.items():
         for name in references(root):
             leaf = grid.leaves[key][name]
@@ -92,7 +89,7 @@ def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, 
 
 
 def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
-    """True if a leaf is not a statistic, or has too many points, or is cheap to compute."""
+    """True if a leaf is no statistic, has too many points, or is cheap to compute."""
     if not isinstance(leaf, LazyStatistic):
         return True
     folding = leaf.group
@@ -107,14 +104,13 @@ def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
 
 
 class _Expansion:
-    """A converter of statistics into formulas; it adds new leaves for values at fixed indices."""
+    """A converter of statistics into formulas. It adds leaves for values at fixed indices."""
 
     def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
         self.leaves, self.cheap = leaves, cheap
         self.sizes = {n: grid.axes[n].size for n in grid.non_switch_axes(grid.axes)}
 
     def leaf_node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
-        """Return the node of a leaf whose indices along some axes are fixed."""
         if _stays_leaf(leaf, self.cheap):
             cut = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
             if not cut:
@@ -145,7 +141,6 @@ class _Expansion:
 
 
 def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    """Return a leaf with some axes fixed at one index and removed; NaN where it has no value."""
     cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
     left = tuple(axis for axis in leaf.axes if axis not in fixed)
     return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

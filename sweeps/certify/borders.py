@@ -20,7 +20,6 @@ from symbolic.quantities import Domain
 
 #: Value of ``case_beyond`` where there is no border.
 NO_BORDER = -2
-#: Number of points, over all lines through the grid, that are evaluated together.
 BLOCK_POINTS = sizes.BORDERS_TOGETHER
 #: A quantity that is not an axis is varied from value / 2**OCTAVES to value * 2**OCTAVES.
 OCTAVES = 64
@@ -28,7 +27,7 @@ OCTAVES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderQuantity:
-    """A quantity whose borders are sought, over its default range or between ``ends``."""
+    """A quantity whose borders are sought, between ``ends`` or over its default range."""
 
     name: str
     domain: Domain
@@ -41,8 +40,8 @@ class NextBorders:
 
     The first axis of each array has two entries: below and above. ``value`` is the quantity at the
     point, and ``border`` is its value at the border (NaN if there is none). ``case_beyond`` is the
-    case on the other side. ``undecided_gaps`` counts the gaps between evaluated values in which a
-    border may have been missed.
+    case on the other side of the border. ``undecided_gaps`` is the number of gaps between evaluated
+    values in which a border may have been missed.
     """
 
     value: Floats
@@ -57,7 +56,8 @@ def grid_borders(
     """Return the next borders along one quantity, which is an axis or a leaf of the grid.
 
     ``roots`` maps switch labels to the expression of the case over the leaves. ``dims`` are the
-    axes of the answer; ``places`` has the indices along each of them at which the search starts.
+    axes of the answer. ``places`` has, for each of these axes, the indices at which the search
+    starts.
     """
     shape = tuple(len(places[dim]) for dim in dims)
     cells = shape or (1,)
@@ -102,7 +102,6 @@ def grid_borders(
 
 
 def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
-    """Yield the key of each combination of switch labels, and its indices in the answer."""
     for at, key in grid.keys(dims):
         rows = {axis: np.flatnonzero(places[axis] == index) for axis, index in at.items()}
         if all(row.size for row in rows.values()):
@@ -110,7 +109,6 @@ def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
 
 
 def _other_leaf_values(leaves: Leaves, root: Node, indices: Places, name: str) -> dict[str, Any]:
-    """Return, for each line, the values of all leaves except the one that varies along it."""
     result = {}
     for used in references(root):
         leaf = leaves[used]
@@ -127,7 +125,6 @@ def _borders_along_axis(
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
-    """Return borders along an axis, and True if the quantity takes only the values of the axis."""
     tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
     if tables or (quantity.domain.whole and quantity.ends is None):
         return _borders_between_values(leaves, root, quantity.name, values, indices, count), True
@@ -142,7 +139,6 @@ def _borders_along_axis(
 def _borders_between_values(
     leaves: Leaves, root: Node, name: str, values: Floats, indices: Places, count: int
 ) -> Crossings:
-    """Return the borders between neighbouring values of a discrete axis."""
     order = np.argsort(values)
     along = {axis: index[:, None] for axis, index in indices.items()} | {name: order[None, :]}
     known = {
@@ -173,7 +169,7 @@ def _borders_along_input(
 
 
 def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
-    """Return the values between which borders are sought: octaves up and down, within the domain.
+    """Return values that cover the domain in octaves; borders are sought between these values.
 
     >>> octave_grid(np.array([4.0]), Domain(low=1, low_open=False, whole=True), (2, 9)).tolist()
     [[2.0, 4.0, 8.0, 9.0]]
@@ -200,9 +196,9 @@ def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None 
 def _nearest_borders(
     line_crossings: Crossings, start: Floats, exact: bool
 ) -> tuple[Floats, NDArray[np.int16]]:
-    """Return, for each line, the nearest borders below and above ``start``, and the cases beyond.
+    """Return, for each line, the nearest borders below and above ``start``, and the cases there.
 
-    If ``exact``, a border is given as the first possible value of the quantity beyond the border.
+    If ``exact``, a border is given as the first possible value beyond the border.
     """
     lines, steps = start.shape
     position = border_positions(line_crossings)
@@ -213,14 +209,14 @@ def _nearest_borders(
         return border, beyond
     first = np.searchsorted(line_crossings.line, np.arange(lines))
     last = np.searchsorted(line_crossings.line, np.arange(lines), side="right")
-    # count the borders below each start value by sorting borders and start values together
+    # count the borders below each start value: sort borders and start values together
     line = np.concatenate([line_crossings.line, np.repeat(np.arange(lines), steps)])
     x = np.concatenate([line_crossings.high, start.reshape(-1)])
     is_start = np.arange(x.size) >= count
     order = np.lexsort((is_start, x, line))
     below = np.empty(x.size, dtype=np.int64)
     below[order] = np.cumsum(~is_start[order])
-    passed = below[count:].reshape(lines, steps)  # including the borders of all previous lines
+    passed = below[count:].reshape(lines, steps)  # this includes the borders of all previous lines
     for side, place, there, ends, case in (
         (0, passed - 1, passed > first[:, None], line_crossings.low, line_crossings.before),
         (1, passed, passed < last[:, None], line_crossings.high, line_crossings.after),

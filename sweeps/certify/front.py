@@ -1,10 +1,10 @@
-"""Find the exact Pareto front of a grid, with a proof that no other configuration adds to it.
+"""Find the exact Pareto front of a grid, with a proof that the front is complete.
 
 The search merges the axes for all objectives together. The *corner* of a box is the vector of the
 lower bounds of the objectives in it. If a point of the archive dominates or equals this corner, the
 box adds nothing to the front and is dropped. In other boxes, axes along which every objective is
-monotone are fixed at their better end; then the box is halved along the axis that raises the corner
-most. Of points with equal objectives the first in axis order is kept.
+monotone are fixed at their better end. Then the box is halved along the axis that raises the corner
+most. Of points with equal objectives, the first in axis order is kept.
 """
 
 from __future__ import annotations
@@ -47,10 +47,6 @@ from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import both, constant, reference, substitute, where
 
-# --- Evaluation of all objectives at every point of a small box, by a compiled loop nest
-
-
-#: Minimum number of points in a row of the loop nest, if the problem has so many.
 _ROW = sizes.LEAF_ROW
 
 
@@ -60,7 +56,7 @@ class CompiledObjectives:
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem
         order = np.argsort(problem.sizes, kind="stable").tolist()
-        count, length = 0, 1  # the number of axes in a row, and of points in a full row
+        count, length = 0, 1  # number of axes in the row, and of points in a full row
         while count < len(order) and length < _ROW:
             count += 1
             length *= int(problem.sizes[order[-count]])
@@ -84,7 +80,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return the objectives (rows) at all combinations of the indices given per axis."""
+        """Return the objectives (rows) at all combinations of ``indices``, an array per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
@@ -100,7 +96,7 @@ class CompiledObjectives:
         return result
 
     def places(self, indices: Sequence[Indices], flat: Indices) -> Indices:
-        """Return the combinations at the positions ``flat``: one row of indices per axis."""
+        """Return the combinations at the flat indices ``flat``: one row of indices per axis."""
         order = (*self.outer, *self.row)
         split = unravel(flat, [indices[axis].size for axis in order])
         places = np.empty((len(indices), flat.size), dtype=np.int64)
@@ -117,7 +113,6 @@ def compile_objectives_in_time(
 
     def load() -> None:
         made = CompiledObjectives(problem)
-        # the first call compiles the nest
         made.values([np.zeros(1, dtype=np.int64)] * len(problem.dims))
         result.append(made)
 
@@ -127,14 +122,10 @@ def compile_objectives_in_time(
     return result[0] if result and not stats.is_late else None
 
 
-#: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: Maximum number of archived points with which new points are compared first.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: If more points than this are new, archived points that dominate many of a sample come first.
 _PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
-#: Number of new points in this sample.
 _SAMPLE = sizes.ARCHIVE_SAMPLE
 
 
@@ -142,7 +133,7 @@ class Archive:
     """A set of points, none of which dominates another.
 
     Both arrays have one column per point. ``values`` has one row per objective (all finite).
-    ``places`` has one row per axis, with the index of each point.
+    ``places`` has one row per axis.
     """
 
     def __init__(self, objectives: int, axes: int) -> None:
@@ -170,13 +161,13 @@ class Archive:
         return result
 
     def add(self, values: Floats, places: Indices) -> None:
-        """Add non-dominated points, then drop each new or old point that another dominates."""
+        """Add non-dominated points, then drop all points that another point dominates."""
         if not values.shape[1]:
             return
         joined = np.concatenate([self.values, values], axis=1)
         reach = np.ptp(joined, axis=1, keepdims=True)
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
-        # a point comes before all points that it dominates; rounding keeps this order
+        # a point is sorted before all points that it dominates; rounding keeps this order
         order = np.lexsort((*values[::-1], rank))
         best = non_dominated_in_order(values[:, order], raise_if_interrupted)
         values, places = values[:, order[best]], places[:, order[best]]
@@ -190,35 +181,25 @@ class Archive:
             )
 
 
-#: Number of boxes processed together.
 BATCH = sizes.BEAT_BATCH
-#: Larger boxes are halved; a box of at most this number of points is scanned.
 MAX_SCAN_POINTS = sizes.BEAT_LEAF
-#: Maximum number of points of all small boxes that are scanned in one call.
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
-#: Number of points of a problem above which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: The heuristic start: number of random points, and maximum number of points of a coarse grid.
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
-#: Number of archived points that the start then improves along one axis after the other.
 _IMPROVED_POINTS = sizes.BEAT_IMPROVED
-#: Number of values tried along an axis, and number of rounds over all axes.
 _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 
 
 class FrontSearch:
-    """The search of one problem, with the open boxes that may contain points of the front."""
+    """The search of one problem: its open boxes, which may contain points of the front."""
 
-    def __init__(
-        self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats
-    ) -> None:
+    def __init__(self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats):
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points
         self.compiled_objectives: CompiledObjectives | None = None
         self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
         self.ideals = np.zeros((len(problem.roots), 0))
-        #: Number of points in open boxes when progress was last reported.
         self.unreported_points = float(points)
         add_total(int(points))
         if points > MAX_SCAN_POINTS:
@@ -227,11 +208,11 @@ class FrontSearch:
         self._add_boxes(problem.whole_box)
 
     def has_open_pieces(self) -> bool:
-        """True if a box is left."""
+        """True if an open box is left."""
         return bool(self.ideals.shape[1])
 
     def step(self) -> None:
-        """Scan small boxes and halve the others; OutOfTimeError leaves all boxes unchanged."""
+        """Scan small boxes and halve the others; an OutOfTimeError leaves all boxes unchanged."""
         before = self.boxes, self.ideals
         try:
             self._step()
@@ -258,26 +239,23 @@ class FrontSearch:
             self._add_boxes(some.halves(axis_of))
 
     def report(self) -> None:
-        """Report the size of the front and the number of points decided since the last report."""
+        """Report the size of the front, and the number of points decided since the last report."""
         left = float(self.boxes.points.sum())
         report_front_size(self.archive.values.shape[1])
         add_done(int(self.unreported_points - left))
         self.unreported_points = left
 
-    # --- bounds
     def _add_boxes(self, boxes: Boxes) -> None:
-        """Store the boxes that may contain points of the front, with monotone axes fixed."""
+        """Fix the monotone axes of boxes; store the boxes that may contain points of the front."""
         ideals, up, down = self.problem.bound_boxes(boxes, self.stats)
         alive = self.archive.non_dominated_indices(ideals)
         before, ideals = boxes.take(alive), ideals[:, alive]
         boxes = clip_monotone_axes(before, up[alive], down[alive])
-        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
-        cut = np.flatnonzero(np.any(changed, axis=0))
+        cut = np.flatnonzero(np.any((boxes.lo != before.lo) | (boxes.hi != before.hi), axis=0))
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
-        reach = self._objective_ranges()
-        # steps take boxes from the end of the list, where those with the lowest corners are
-        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")
+        # steps take boxes from the end of the list, so the lowest corners come last
+        order = np.argsort(-(ideals / self._objective_ranges()).sum(axis=0), kind="stable")
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
@@ -291,9 +269,8 @@ class FrontSearch:
     def _is_excluded(self, ideals: Floats, _: Indices) -> Mask:
         return ~self.archive.non_dominated_mask(ideals)
 
-    # --- points
     def offer(self, places: Indices) -> None:
-        """Evaluate some points (one row of indices per axis); archive the non-dominated ones."""
+        """Evaluate points (a row of indices per axis); archive the non-dominated points."""
         values = self.problem.all_values(places)
         best = self.archive.non_dominated_indices(values)
         rows = np.zeros((len(self.archive.places), best.size), dtype=np.int64)
@@ -305,14 +282,14 @@ class FrontSearch:
         self.offer(places)
 
     def _scan_combinations(self, indices: Sequence[Indices]) -> Indices:
-        """Return, in columns, the combinations of the given indices that may be on the front."""
+        """Return, in columns, those combinations of the indices that may be on the front."""
         if self.compiled_objectives is None:
             mesh = [part.reshape(-1) for part in np.meshgrid(*indices, indexing="ij")]
             places = np.stack(mesh) if mesh else np.zeros((0, 1), int)
             return places[:, self.archive.non_dominated_indices(self.problem.all_values(places))]
         values = self.compiled_objectives.values(indices)
         best = self.archive.non_dominated_indices(values)
-        # many points are left, most of which probably dominate each other
+        # many points are left, and most of them are probably dominated by another of them
         if best.size > 2 * JOINT_SCAN_POINTS // 100:
             local = Archive(len(values), 1)
             local.add(values[:, best], best[None])
@@ -320,7 +297,6 @@ class FrontSearch:
         return self.compiled_objectives.places(indices, best)
 
     def _scan_boxes(self, boxes: Boxes) -> Mask:
-        """Evaluate every point of some boxes; return the mask of boxes scanned in time."""
         points = boxes.points
         tiny = points * points.size <= JOINT_SCAN_POINTS
         seen = np.ones(points.size, dtype=bool)
@@ -346,7 +322,6 @@ class FrontSearch:
         return seen
 
     def _add_start_points(self) -> None:
-        """Archive good start points: random points, a coarse grid, and moves along each axis."""
         sizes = self.problem.sizes
         drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _SAMPLED_STARTS))
         drawn[:, 0], drawn[:, -1] = 0, sizes - 1
@@ -383,8 +358,8 @@ def clip_monotone_axes(
 ) -> Boxes:
     """Fix the monotone axes of each box at their better end.
 
-    Each box has two bit masks: ``up`` of the axes along which no objective falls, and ``down`` of
-    those along which none rises. ``sought_axis`` is fixed at its first index or not at all.
+    Each box has two bit masks. No objective falls along the axes in ``up``; no objective rises
+    along the axes in ``down``. ``sought_axis`` is fixed at its first index or not at all.
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(lo)):
@@ -406,8 +381,8 @@ def best_split_axis(
 ) -> Indices:
     """Return, for each box, the axis along which halving raises its corner of lower bounds most.
 
-    ``ideals`` are the corners (columns), and ``ranges`` are the units in which each objective is
-    measured. ``is_excluded(corners, box_indices)`` returns the mask of halves that need no search.
+    ``ideals`` are the corners (columns), and ``ranges`` are the units of the objectives.
+    ``is_excluded(corners, box_indices)`` returns the mask of halves that need no search.
     """
 
     def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
@@ -423,14 +398,14 @@ def best_split_axis(
 
 
 # --- Search of each gap between neighbouring points of a front of two objectives
-# A point that is missing from the front lies, in both objectives, below the corner of a gap between
-# neighbouring points. Bounds of both objectives may be too loose to exclude it. Then a search for
-# the minimum of the first objective, with the second objective limited to values below the corner,
-# may still prove the gap empty.
+# In both objectives, a missing point of the front lies below the corner of a gap between
+# neighbouring points. The bounds of the objectives may be too loose to exclude such a point. Then a
+# search may still prove that the gap is empty: it minimizes the first objective under the condition
+# that the second objective lies below the corner.
 
 
 class _GapSearch:
-    """The search of the open gaps of a front; each point found in a gap splits the gap."""
+    """The search of the open gaps of a front. A point found in a gap splits the gap."""
 
     def __init__(self, searches: Sequence[FrontSearch], stats: SearchStats) -> None:
         self.searches, self.stats = searches, stats
@@ -444,7 +419,6 @@ class _GapSearch:
         return bool(self.open_corners.shape[1])
 
     def step(self) -> None:
-        """Search the first gap; close it if nothing is found."""
         before, corner = self.archive.values, self.open_corners[:, :1]
         seen = all(_search_gap(part, corner[:, 0], self.stats) for part in self.searches)
         if seen and self.archive.values is before:
@@ -455,15 +429,11 @@ class _GapSearch:
 
 
 def _gap_corners(values: Floats) -> Floats:
-    """Return the corners (columns) of gaps between neighbouring points and of the outer gaps."""
-    order = np.argsort(values[0])
-    first = np.append(values[0, order], math.inf)
-    second = np.concatenate([[math.inf], values[1, order]])
-    return np.stack([first, second])
+    first, second = values[:, np.argsort(values[0])]
+    return np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
-    """Add a point below a corner to the archive, if there is one; return False if out of time."""
     problem = front_search.problem
     first, second = problem.roots
     limit, most = corner.tolist()
@@ -481,12 +451,12 @@ def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -
 
 # --- Breaking ties: the first of equal configurations, for all points of a front together
 # A target is the vector of objectives of a point of the front. A configuration *meets* it if none
-# of its objectives is higher. The axes are fixed one after the other: each at the lowest index with
-# which the target can still be met, given the indices of the axes before. All targets are sought
-# together, in boxes that are halved until no target can be met at a lower index.
+# of its objectives is higher. The axes are fixed one after the other, each at the lowest index with
+# which a configuration can still meet the target, given the indices of the axes fixed before. All
+# targets are sought together, in boxes that are halved until no lower index is possible.
 
 
-#: Bound on the relative difference between the results of a compiled nest and of NumPy.
+#: Bound on the relative difference between results of a compiled nest and of NumPy.
 _RELATIVE_ERROR = 1e-12
 
 
@@ -494,8 +464,8 @@ class _TieBreakSearch:
     """The search for the first configuration, in the order of ``axes``, that meets each target.
 
     ``targets`` are vectors of objectives (columns) that no configuration dominates. ``places`` has
-    one column per target: the indices of a configuration known to meet it, or -1. The search ends
-    after ``max_boxes`` boxes.
+    one column per target: the indices of a known configuration that meets it, or -1. The search
+    ends after ``max_boxes`` boxes.
     """
 
     def __init__(
@@ -515,8 +485,8 @@ class _TieBreakSearch:
             self.compiled_objectives = compile_objectives_in_time(self.problem, stats)
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
-        #: ``is_met``: the targets with a known configuration, whose indices are in ``places``.
-        #: ``low`` and ``high``: the first and last row along each axis that are still allowed.
+        #: ``is_met`` marks targets with a known configuration, whose indices are in ``places``.
+        #: ``low`` and ``high`` are the first and last row of each axis that are still possible.
         self.is_met = np.all(places >= 0, axis=0)
         self.places = np.zeros_like(places)
         for row, at, before in zip(self.places, moved, places, strict=True):
@@ -528,7 +498,6 @@ class _TieBreakSearch:
         self.high = np.repeat(self.problem.sizes[:, None] - 1, self.is_met.size, axis=1)
 
     def run(self) -> bool:
-        """Fix the axes one after the other; return False if the time was up before the last."""
         for axis in self.axes:
             number, along = self.space.rows_of_axis(axis)
             if not self._find_lowest_indices(number, along, first=axis == self.axes[0]):
@@ -542,18 +511,16 @@ class _TieBreakSearch:
         return True
 
     def grid_places(self) -> Indices:
-        """Return the configurations found: one column per target, one row per axis of the grid."""
         result = np.zeros((len(self.axes), self.is_met.size), dtype=np.int64)
         for (names, table), rows in zip(self.space.rows, self.places, strict=True):
             for name, column in zip(names, table, strict=True):
                 result[self.axes.index(name)] = column[rows]
         return result
 
-    # --- one axis
     def _find_lowest_indices(self, number: int, along: Indices, first: bool) -> bool:
         """Find each target's lowest index along an axis of the grid; return False if out of time.
 
-        Targets with the same remaining ranges of rows are sought together. A target without a known
+        Targets with the same possible ranges of rows are sought together. A target without a known
         configuration is sought along the first axis only.
         """
         self.number, self.along = number, along
@@ -570,8 +537,7 @@ class _TieBreakSearch:
         if not sought.size:
             return True
         rest = np.delete(np.concatenate([self.low, self.high]), len(self.low) + number, axis=0)
-        rest = rest[:, sought]
-        groups, owner = np.unique(rest, axis=1, return_inverse=True)
+        groups, owner = np.unique(rest[:, sought], axis=1, return_inverse=True)
         owner = owner.reshape(-1)
         order = np.argsort(owner, kind="stable")
         self.members = sought[order]
@@ -586,7 +552,6 @@ class _TieBreakSearch:
         return bool(self.owner.size)
 
     def step(self) -> None:
-        """Take some boxes; scan the small ones and halve the others."""
         count = max(self.owner.size - BATCH, 0)
         some, owner = self.boxes.take(slice(count, None)), self.owner[count:]
         self.boxes, self.owner = self.boxes.take(slice(count)), self.owner[:count]
@@ -612,13 +577,9 @@ class _TieBreakSearch:
         self.owner = np.concatenate([self.owner, np.tile(owner, 2)[order]])
 
     def report(self) -> None:
-        """Report nothing: the front is known already."""
+        """Do nothing, because the front is known already."""
 
     def _box_target_pairs(self, owners: Indices) -> tuple[Indices, Indices, Indices]:
-        """Return the box index and the target index of all pairs of a box and one of its targets.
-
-        A third array has the position at which the pairs of each box begin.
-        """
         counts = np.diff(self.begins)[owners]
         begins = np.cumsum(counts) - counts
         box = np.repeat(np.arange(owners.size), counts)
@@ -628,7 +589,6 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return the mask of pairs whose box may lower the target's index, and all pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -641,7 +601,6 @@ class _TieBreakSearch:
         open_to, _, _, begins = self._open_pairs(ideals, owners, boxes)
         return np.asarray(~np.logical_or.reduceat(open_to, begins))
 
-    # --- points
     def _scan_boxes(self, boxes: Boxes, owners: Indices, ideals: Floats) -> None:
         if not owners.size:
             return
@@ -676,7 +635,6 @@ class _TieBreakSearch:
                     self._record_met(self.problem.all_values(places), places, sought[k])
 
     def _near_target_points(self, values: Floats, targets: Floats) -> Indices:
-        """Return the indices of points that may meet a target, within the error of the nest."""
         order = np.sort(targets[0])
         first = values[0]
         below = np.searchsorted(order, first - _RELATIVE_ERROR * np.abs(first))
@@ -687,7 +645,6 @@ class _TieBreakSearch:
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
-        """Record per target the point that meets it at the lowest index, if that is a new low."""
         if not places.shape[1]:
             return
         index = self.along[places[self.number]]
@@ -700,11 +657,8 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-#: Number of boxes bounded before the gaps of a front of two objectives are searched one by one.
 BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
-#: Number of boxes bounded before ties are broken point by point.
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
-#: In grids of more points than this, the code that searches gaps is compiled in advance.
 _GAP_MIN_POINTS = sizes.FRONT_VAST
 
 
@@ -715,7 +669,7 @@ def certified_front(
 
     The points are in axis order. If the front is complete, the mask is None. If the time was up,
     the attribute ``complete`` is 0, and ``boxes_left`` is the number of boxes that may contain
-    further points. The mask then marks the points that no point of these boxes can dominate.
+    further points. The mask then marks the points that no point in these boxes can dominate.
     """
     report_front_size(0)
     if len(goals) == 2 and grid.points > _GAP_MIN_POINTS:
@@ -731,12 +685,8 @@ def certified_front(
             holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
             root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
-        axes = max(len(space.rows) for space in spaces)
-        archive = Archive(len(goals), 1 + axes)
-        searches = [
-            FrontSearch(space.problem, number, archive, stats)
-            for number, space in enumerate(spaces)
-        ]
+        archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces))
+        searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
             for part_search in searches:
@@ -784,7 +734,6 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the first configuration with each point's objectives, and True if all are proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:
@@ -798,7 +747,7 @@ def _break_ties(
         places = np.array([[place[axis] for place in on_grid] for axis in axes])
         places = places.reshape(len(axes), len(result))
         if not stats.is_late:
-            with suppress(OutOfTimeError):  # out of time: keep the known configurations
+            with suppress(OutOfTimeError):  # keep the known configurations
                 ties = _TieBreakSearch(
                     space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES
                 )
@@ -822,7 +771,6 @@ def _first_tie(
     place: dict[str, int] | None,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Find the first configuration that meets one target; return it, and True if it is proven."""
     if stats.is_late:
         return place, False
     problem = space.problem

@@ -1,4 +1,4 @@
-"""Find and certify the best point of a grid under all labels of its switch axes; rank points."""
+"""Find, certify and rank the best points of a grid under all labels of its switch axes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,13 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
-# --- A heuristic start: coordinate descent along single axes, then along pairs of axes
-
-
-#: Number of random start points, and number of the best start points that are improved.
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
-#: Maximum number of values tried along one axis, and of points tried along a pair of axes.
 _AXIS_VALUES, _PAIR_POINTS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR
-#: Maximum number of rounds over all axes and pairs.
 _ROUNDS = sizes.DESCENT_ROUNDS
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
-    """Improve the incumbent by coordinate descent from a few start points with a fixed seed."""
+    """Improve the incumbent by coordinate descent from a few start points (random, fixed seed)."""
     rng = np.random.default_rng(0)
     sizes = problem.sizes
     drawn = rng.integers(0, sizes[:, None], (len(sizes), _SAMPLED_STARTS if len(sizes) else 1))
@@ -53,7 +47,6 @@ def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchS
 def _improve(
     problem: BoxProblem, place: Indices, value: float, max_axes: int, stats: SearchStats
 ) -> tuple[Indices, float]:
-    """Improve a point by changing its indices along up to ``max_axes`` axes at a time."""
     movable = np.flatnonzero(problem.sizes > 1).tolist()
     moves = [m for k in range(1, max_axes + 1) for m in itertools.combinations(movable, k)]
     for _ in range(_ROUNDS):
@@ -73,7 +66,6 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    """Return points that differ from ``place`` along ``axes``; long axes are sampled."""
     most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
     steps = []
     for axis in axes:
@@ -104,20 +96,20 @@ class SwitchCase:
     def merged_problem(
         self, fixed: Mapping[str, int], stats: SearchStats, unmerged_axis: str | None = None
     ) -> MergedProblem:
-        """Fix some axes, merge the others except ``unmerged_axis``, and return the problem."""
+        """Return the problem with some axes fixed and all others but ``unmerged_axis`` merged."""
         return merge_axes(
             self.root, self.leaves, self.sizes, fixed, stats, unmerged_axis=unmerged_axis
         )
 
     def grid_index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the index along every axis of the grid, switch axes included."""
+        """Return the index along every axis of the grid, including the switch axes."""
         whole = {**place, **self.labels}
         return tuple(int(whole.get(axis, 0)) for axis in grid.axes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
-    """The best point of a cell (None: no feasible point), and a certified lower bound of values.
+    """The best point of a cell (None if no point is feasible), and a certified lower bound.
 
     ``is_settled`` is True if the point is proven to be the first of all points with its value.
     """
@@ -148,7 +140,7 @@ def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -
 
 
 def matching_cases(cases: Sequence[SwitchCase], cell: Mapping[str, int]) -> list[SwitchCase]:
-    """Return the cases whose switch labels agree with a cell, given by its ``per`` indices."""
+    """Return the cases whose switch labels agree with a cell (indices of the ``per`` axes)."""
     return [p for p in cases if all(cell.get(a, index) == index for a, index in p.labels.items())]
 
 
@@ -161,7 +153,7 @@ def best_in_cell(
     *,
     break_ties: bool = True,
 ) -> Winner:
-    """Return the best point of a cell; with ``break_ties``, the first of the best points."""
+    """Return the best point of a cell; with ``break_ties``, the first of equally good points."""
     cases = matching_cases(cases, cell)
     with np.errstate(all="ignore"):
         spaces = [part.merged_problem(cell, stats) for part in cases]
@@ -187,16 +179,13 @@ def best_in_cell(
     return Winner(place=first, value=least, bound=bound, is_settled=settled)
 
 
-# --- Ranking: find the next value, then all points with this value
+# --- Ranking: repeatedly find the next value, then all points with this value
 
 
 def ranked_winners(
     grid: Grid, cases: Sequence[SwitchCase], cell: Mapping[str, int], stats: SearchStats
 ) -> Iterator[Winner]:
-    """Yield the points of a cell from best to worst, points of equal value in axis order.
-
-    Raises OutOfTimeError when the next rank cannot be proven in time.
-    """
+    """Yield the points of a cell from best to worst, points of equal value in axis order."""
 
     def indexed_values(part: SwitchCase) -> Iterator[tuple[float, tuple[int, ...]]]:
         for value, place in _ranked_places(part, cell, stats):
@@ -210,7 +199,6 @@ def ranked_winners(
 def _ranked_places(
     case: SwitchCase, fixed: Mapping[str, int], stats: SearchStats
 ) -> Iterator[tuple[float, dict[str, int]]]:
-    """Yield finite values in ascending order with their points; a search finds each value."""
     value = -math.inf
     while True:
         part = replace(case, root=_restrict_above(case.root, value))
@@ -236,7 +224,6 @@ def _check_in_time(open_bound: float) -> None:
 
 
 def _restrict_above(root: Node, value: float) -> Node:
-    """Return an objective that equals the given one above ``value``, and is infinite elsewhere."""
     if value == -math.inf:
         return root
     if root.op == "where" and repr(root.args[2]) == "inf":

@@ -1,4 +1,4 @@
-"""Find boxes of a grid where all configurations meet conditions, and boxes where some may do so."""
+"""Find boxes of a grid where all configurations meet conditions, and boxes where some may."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from sweeps.runtime.progress import add_done, add_total
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant, where
 
-#: Number of boxes split together; maximum number of points of a box that is scanned.
 BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedBoxes:
-    """Boxes, given by their first and last index (one row per axis).
+    """Boxes, given by their first and last indices (one row per axis).
 
     ``certain`` is the mask of proven boxes: all their configurations meet the conditions. In the
-    other boxes, some may. ``complete`` is False if the search ended before all boxes were decided.
+    other boxes, some configurations may. ``complete`` is False if the search ended too early to
+    decide all boxes.
     """
 
     dims: tuple[str, ...]
@@ -45,8 +45,6 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The proven and the undecided boxes under one label of each switch axis."""
-
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
         self.certain: list[Boxes] = []
@@ -58,7 +56,7 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return the masks of boxes that surely meet and that may meet the conditions, and widths.
+        """Return masks of boxes that surely meet and that may meet the conditions, and widths.
 
         The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """
@@ -81,7 +79,7 @@ class _CaseBoxes:
         for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
             bit = np.uint64(1) << np.uint64(axis)
             one_way &= (low == high) | (((up | down) & bit) != 0)
-        if one_way.any():  # monotone along all axes: two corners decide the box
+        if one_way.any():  # two corners decide a box that is monotone along all axes
             best, worst = (corner[:, one_way] for corner in _best_and_worst_corners(boxes, up))
             certain, possible = certain.copy(), possible.copy()
             certain[one_way] = self.problem.values(worst) == 0
@@ -100,14 +98,12 @@ class _CaseBoxes:
             self.open_boxes.append(left.take(~small))
 
     def scan(self, boxes: Boxes) -> None:
-        """Evaluate every point; merge the points that meet the conditions into boxes."""
         places = boxes.all_points()
         met = places[:, self.problem.values(places) == 0]
         if met.shape[1]:
             self.certain.append(_merge_adjacent(Boxes(met, met)))
 
     def split_largest(self) -> None:
-        """Split each of the largest open boxes along the axis that leaves least undecided."""
         boxes, self.open_boxes = concatenate_boxes(self.open_boxes), []
         order = np.argsort(-boxes.points, kind="stable")
         chosen, rest = order[:BATCH], order[BATCH:]
@@ -127,8 +123,6 @@ class _CaseBoxes:
 
 
 class _AllCaseBoxes:
-    """The boxes of all cases; the search ends when there are more than ``max_boxes``."""
-
     def __init__(self, max_boxes: int) -> None:
         self.cases: list[_CaseBoxes] = []
         self.max_boxes, self.unreported_points = max_boxes, 0.0
@@ -156,7 +150,6 @@ class _AllCaseBoxes:
 
 
 def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
-    """Return the corners of boxes where a monotone condition is most and least likely to hold."""
     best, worst = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(best)):
         falls = (up & (np.uint64(1) << np.uint64(axis))) == 0
@@ -166,7 +159,6 @@ def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
 
 
 def _merge_adjacent(boxes: Boxes) -> Boxes:
-    """Merge adjacent boxes along one axis after the other until none can be merged."""
     lo, hi = boxes
     before = -1
     while lo.shape[1] != before and lo.shape[0]:
@@ -180,8 +172,7 @@ def _merge_adjacent(boxes: Boxes) -> Boxes:
             same &= np.all(hi[others][:, 1:] == hi[others][:, :-1], axis=0)
             same &= lo[axis, 1:] == hi[axis, :-1] + 1
             first = np.concatenate([[True], ~same])
-            last = np.concatenate([~same, [True]])
-            merged = hi[:, last]
+            merged = hi[:, np.concatenate([~same, [True]])]
             lo, hi = lo[:, first], merged
     return Boxes(lo, hi)
 
@@ -191,8 +182,9 @@ def certified_boxes(
 ) -> CertifiedBoxes:
     """Halve boxes of the grid until a condition holds at all points of a box, or at none.
 
-    ``roots`` maps switch labels to the condition over the leaves; ``dims`` are the axes on which it
-    depends. If the time is up, or there are more than ``max_boxes`` boxes, some stay undecided.
+    ``roots`` maps switch labels to the condition over the leaves. ``dims`` are the axes on which
+    the condition depends. When the time is up, or there are more than ``max_boxes`` boxes, the
+    remaining boxes stay undecided.
     """
     plain = grid.non_switch_axes(dims)
     sizes = {dim: grid.axes[dim].size for dim in plain}

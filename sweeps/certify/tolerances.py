@@ -1,4 +1,4 @@
-"""Bound the outputs, and find the possible optima, of a grid whose inputs have tolerances."""
+"""Bound the outputs of a grid whose inputs have tolerances, and find its possible optima."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, i
 # extreme is bracketed closely enough or the limit on the number of pieces is reached.
 
 
-#: Maximum number of bisection rounds, and of pieces per configuration on average.
+#: Maximum number of rounds of bisection, and maximum mean number of pieces per configuration.
 ROUNDS, MEAN_PIECES = 20, sizes.RANGES_PIECES
-#: A bracket of at most this relative width is not halved further.
+#: A piece is not halved further if its bound is this close to the minimum (relative distance).
 RELATIVE_TOLERANCE = 1e-4
-#: Number of configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER
 
 
@@ -51,8 +50,8 @@ BLOCK_POINTS = sizes.RANGES_TOGETHER
 class ToleranceProblem:
     """A quantity evaluated at ``count`` configurations, where some inputs lie in an interval.
 
-    ``known_values`` are single numbers or arrays with one number per configuration. The interval
-    ends ``low`` and ``high`` have the same form. ``whole`` names the integer inputs.
+    ``known_values`` are single numbers, or arrays with a number for each configuration. The
+    interval ends ``low`` and ``high`` have the same form. ``whole`` names the integer inputs.
     """
 
     root: Node
@@ -68,13 +67,13 @@ class ToleranceProblem:
         return tuple(name for name in references(self.root) if name in self.low)
 
     def values(self, selection: Any, inputs: Mapping[str, Floats]) -> Floats:
-        """Return the quantity at some configurations, for given values of the uncertain inputs."""
+        """Return the quantity at some configurations for given values of the uncertain inputs."""
         values = {**self._select_known(selection), **inputs}
         result = interpret_arrays((self.root,), values)[0]
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Return an enclosure of the quantity over intervals of inputs, and its trends."""
+        """Return an enclosure of the quantity over intervals of the inputs, and its trends."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
@@ -92,7 +91,7 @@ class ToleranceProblem:
         return {n: np.atleast_1d(a[selection] if a.ndim else a) for n, a in arrays.items()}
 
     def input_ends(self, selection: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Return the lower and the upper ends of the inputs at some configurations."""
+        """Return the lower ends and the upper ends of the inputs at some configurations."""
         names = self.uncertain_names
         low = {name: self.low[name][selection] for name in names}
         return low, {name: self.high[name][selection] for name in names}
@@ -120,7 +119,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
         middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
         here = problem.values(owner, middle)
         np.fmin.at(attained, owner, here)
-        below = np.where(point, here, below)  # the piece is one point: its value is the bound
+        below = np.where(point, here, below)  # the value at a single point is its bound
         goal = attained[owner]
         last = turn == ROUNDS or 2 * owner.size > pieces * problem.count
         near = np.where(np.isfinite(goal), RELATIVE_TOLERANCE * np.abs(goal), 0.0)
@@ -135,7 +134,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
 def _pin_monotone_inputs(
     problem: ToleranceProblem, trend: Trend, low: dict[str, Floats], high: dict[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Fix monotone inputs at the end where the quantity is smallest; return all inputs' ends."""
+    """Fix each monotone input at the end where the quantity is smallest; return all ends."""
     new_low, new_high = {}, {}
     for place, name in enumerate(problem.uncertain_names):
         bit = np.uint64(1) << np.uint64(place)
@@ -158,7 +157,6 @@ def _split_pieces(
     high: dict[str, Floats],
     selection: Mask,
 ) -> tuple[Any, dict[str, Floats], dict[str, Floats]]:
-    """Halve the selected pieces along the input with the widest relative range."""
     low = {name: ends[selection] for name, ends in low.items()}
     high = {name: ends[selection] for name, ends in high.items()}
     names = list(low)
@@ -179,22 +177,17 @@ def _split_pieces(
         lows.append(a)
         highs.append(b)
     low, high = (
-        {name: np.concatenate([side[name] for side in sides]) for name in names}
-        for sides in (lows, highs)
+        {n: np.concatenate([s[n] for s in sides]) for n in names} for sides in (lows, highs)
     )
     return np.tile(owner[selection], 2), low, high
 
 
-#: Maximum number of pieces of all configurations together, and of pieces of one configuration.
 ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncertainInput:
-    """An input that lies between two ends, each given by a leaf per set of switch labels.
-
-    The leaves extend over the axes on which the ends depend. If ``whole``, the input is an integer.
-    """
+    """An input between two ends. An end has a leaf over some axes for each set of switch labels."""
 
     name: str
     low: Mapping[tuple[str, ...], Leaf]
@@ -203,7 +196,7 @@ class UncertainInput:
 
 
 def root_axes(grid: Grid, roots: Roots) -> tuple[str, ...]:
-    """Return the axes on which the result of an expression depends, in grid order."""
+    """Return the axes on which an expression depends, in grid order."""
     result: set[str] = set()
     for key, root in roots.items():
         result |= grid.node_dims(root, key)
@@ -223,8 +216,8 @@ def output_ranges(
 ) -> tuple[Floats, Floats]:
     """Return a lower and an upper bound of a node at each configuration.
 
-    The bounds hold for all values of the inputs that ``rules`` allow. If the rules allow no values,
-    the bounds are inf and -inf. ``subdivide`` halves the inputs' ranges for tighter bounds.
+    The bounds hold for all values of the inputs that ``rules`` allow; they are inf and -inf if no
+    values are allowed. ``subdivide`` halves the ranges of the inputs for tighter bounds.
     """
     result = np.empty((2, *grid.shape(dims)))
     pieces = min(max(ALL_PIECES // max(result.size, 1), 1), MAX_PIECES) if subdivide else 1
@@ -253,12 +246,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """Return the problem of a node at the flat indices ``numbers`` over ``plain``.
-
-    ``plain`` are the axes that are not switches.
-    """
-    index = unravel(numbers, grid.shape(plain))
-    along = dict(zip(plain, index, strict=True))
+    along = dict(zip(plain, unravel(numbers, grid.shape(plain)), strict=True))
 
     def leaf_values(leaf: Leaf) -> Any:
         return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])
@@ -289,9 +277,9 @@ def can_be_best(
 ) -> Mask:
     """Return the mask of configurations where a node may have its minimum.
 
-    ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and where all
-    conditions may hold. If ``dims`` contain switch axes, configurations are compared by their
-    bounds over all values of the inputs, without cutting the space of the inputs into cells.
+    ``feasibility`` has two masks over ``dims``: where all conditions surely hold, and where they
+    may hold. If a switch axis is in ``dims``, configurations are compared by their bounds over all
+    values of the inputs. Otherwise the space of the inputs is cut into up to ``cells`` cells.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
@@ -309,8 +297,8 @@ def _possible_winners(
 ) -> Mask:
     """Return the mask of configurations that may be the best if all have the same input values.
 
-    The space of the inputs is cut into at most ``cells`` cells. Within a cell, a configuration
-    cannot be the best if its lower bound is above the upper bound of a surely feasible one.
+    The space of the inputs is cut into at most ``cells`` cells. In a cell, a configuration cannot
+    be the best if its lower bound is above the upper bound of a surely feasible configuration.
     """
     result = np.zeros(problem.count, dtype=bool)
     names = problem.uncertain_names
@@ -333,7 +321,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return where ``low`` is not above the lowest ``high`` of a surely feasible configuration."""
+    """Return the mask where ``low`` is <= the lowest ``high`` of surely feasible configurations."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))
@@ -352,14 +340,12 @@ def _bounds_in_cell(
 
 
 def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
-    """Return low + (high - low) * share, exact for the shares 0 and 1."""
     return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
 
 
 def _problem_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> ToleranceProblem:
-    """Return the problem of some configurations in a cell; integer inputs become continuous."""
     low, high = problem.input_ends(selection)
     return ToleranceProblem(
         root=problem.root,
@@ -376,28 +362,25 @@ def _problem_in_cell(
 
 # --- Possible optima among very many configurations: boxes of configurations are halved
 # A box is dropped if, in every cell of the inputs, its lower bound is above the upper bound of some
-# configuration. With all inputs at their middle, or at a corner of their ranges, the best
-# configuration is certified: such a configuration certainly can be the best.
+# configuration. The best configuration is certified for inputs at their middles, and for inputs at
+# corners of their ranges. Such a configuration surely can be the best.
 
 
-#: With 1, 2 or 3 inputs, each input is cut into this number of parts.
+#: Number of parts into which each of 1, 2 or 3 inputs is cut.
 _CELLS_PER_INPUT = {1: 32, 2: 8, 3: 4}
-#: Number of boxes per batch.
 _BLOCK_BOXES = sizes.RIVALS_TOGETHER
-#: Winning shares are computed with more parts per input, if at most _FINE_MAX_BOXES boxes are left.
+#: If at most _FINE_MAX_BOXES boxes are left, their winning shares are computed with more parts.
 _FINE_CELLS_PER_INPUT, _FINE_MAX_BOXES = {1: 512, 2: 24, 3: 8}, sizes.RIVALS_FEW
 
 
 class _BandExtremes:
-    """The minimum and maximum of an uncertain input over ranges of indices."""
-
     def __init__(self, low: Leaf, high: Leaf, places: Sequence[int]) -> None:
         self.low, self.high = RangeExtremes(low, places), RangeExtremes(high, places)
 
     def __call__(self, lo: Any, hi: Any) -> Trend:
         a, b = self.low(lo, hi), self.high(lo, hi)
         undefined = either_flag(a.enclosure.may_be_nan, b.enclosure.may_be_nan)
-        # if every end in a range is NaN, its enclosure is empty
+        # if all ends in a range are NaN, the enclosure is empty
         empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)
         least, most = choose(empty, np.inf, a.enclosure.lo), choose(empty, -np.inf, b.enclosure.hi)
         return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
@@ -428,7 +411,6 @@ class _ProblemWithinTolerances(BoxProblem):
         return super()._fixed_trend(node)
 
     def objective_ranges(self, boxes: Boxes) -> Floats:
-        """Return the lower and upper bound (rows) of the objective in each box (columns)."""
         count = boxes.lo.shape[1]
         result = np.empty((2, count))
         for first in range(0, count, _BLOCK_BOXES):
@@ -441,11 +423,11 @@ class _ProblemWithinTolerances(BoxProblem):
 def possible_winners(
     grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], *, max_boxes: int
 ) -> tuple[CertifiedBoxes, Floats]:
-    """Return boxes that contain every configuration that can be the best, and winning shares.
+    """Return boxes that contain all configurations that can be the best, and winning shares.
 
     A ``certain`` box is a single configuration that is the best for some values of the inputs.
-    ``complete`` is True if every box is one configuration. At most three inputs are allowed, and no
-    switch axes. For the shares, see :func:`_winning_shares`.
+    ``complete`` is True if every box is a single configuration. At most three inputs and no switch
+    axes are allowed. :func:`_winning_shares` defines the shares.
     """
     with np.errstate(all="ignore"):
         return _WinnerSearch(grid, goal, inputs).run(max_boxes)
@@ -463,7 +445,6 @@ class _WinnerSearch:
         return replace(low, array=_interpolate(low.array, high.array, share))
 
     def _input_cells(self, parts: int) -> list[_ProblemWithinTolerances]:
-        """Cut each input into ``parts``; return the problem of each cell of the inputs."""
         cuts = [(k / parts, (k + 1) / parts) for k in range(parts)]
         result = []
         for cell in itertools.product(cuts, repeat=len(self.inputs)):
@@ -476,7 +457,7 @@ class _WinnerSearch:
         return result
 
     def _certain_winners(self) -> Indices:
-        """Return the certified best points (columns) for inputs at their middles or at corners."""
+        """Return certified best points (columns) for inputs at their middles and at corners."""
         result = []
         middle = [] if any(each.whole for each in self.inputs) else [(0.5,) * len(self.inputs)]
         for shares in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
@@ -510,7 +491,7 @@ class _WinnerSearch:
                 break
             boxes = _halve_boxes(boxes, single, cells[0])
         complete = bool(single.all())
-        # split boxes around the proven winners until each winner is a box of its own
+        # split boxes around the proven winners until each winner is a separate box
         while (split := _contains_any(boxes, winners) & ~single).any():
             longest = np.argmax(boxes.hi - boxes.lo, axis=0)[split]
             boxes = concatenate_boxes([boxes.take(split).halves(longest), boxes.take(~split)])
@@ -532,8 +513,8 @@ class _WinnerSearch:
     ) -> tuple[Boxes, list[float]]:
         """Drop the boxes that cannot contain the best configuration in any cell.
 
-        ``limits`` are upper bounds of the best value in each cell. The values of boxes that are
-        single configurations may lower the limits; the lowered limits are also returned.
+        ``limits`` has an upper bound of the best value for each cell. A box of a single
+        configuration may lower these limits. The lowered limits are also returned.
         """
         alive, tightened = np.zeros(boxes.lo.shape[1], dtype=bool), []
         single = np.all(boxes.lo == boxes.hi, axis=0)
@@ -547,7 +528,7 @@ class _WinnerSearch:
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:
-    """Return the share of cells that each box surely wins (row 0), and that it may win (row 1)."""
+    """Return the share of cells that each box surely wins (row 0) and that it may win (row 1)."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
     for cell in cells:
@@ -567,7 +548,6 @@ def _contains_any(boxes: Boxes, places: Indices) -> Mask:
 
 
 def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
-    """Return a value that the minimum of a cell cannot exceed: the lowest bound at ``points``."""
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 
@@ -583,6 +563,6 @@ def _halve_boxes(boxes: Boxes, single: Mask, problem: _ProblemWithinTolerances) 
             halves = some.take(part).halves(np.full(part.size, axis))
             high = problem.bound_boxes(halves)[0].reshape(2, -1).max(axis=0)
             gains[axis, part] = np.nan_to_num(high, posinf=1e300, neginf=-1e300)
-    best = gains >= gains.max(axis=0)  # among axes of equal gain, the longest is halved
+    best = gains >= gains.max(axis=0)  # of axes with equal gains, the longest is halved
     axis_of = np.argmax(np.where(best & wide, some.hi - some.lo, -1), axis=0)
     return concatenate_boxes([some.halves(axis_of), rest])

@@ -1,6 +1,6 @@
 """Connect to or start a Dask cluster, and run tiles or parts of a query on its workers.
 
-Workers write values directly into the store; they need neither the study nor a model file.
+Workers write values directly into the store. They need neither the study nor a model file.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Number of submitted tasks per worker thread, including the task that runs, and number of
-#: additional tasks for workers that join later.
+#: Number of submitted tasks per worker thread (one runs), and number of additional tasks for
+#: workers that join later.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
-#: Number of parts of a query per worker thread, so that all threads end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
 _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")
 #: Seconds between checks of the number of workers.
 _POLL_SECONDS = 1.0
-#: Settings of local workers without profiling and monitoring, which would take 10 % of their time.
+#: Settings of local workers: no profiling and monitoring, which would take 10 % of their time.
 _QUIET_CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -45,23 +44,22 @@ _QUIET_CONFIG = {
     "distributed.admin.system-monitor.interval": "10s",
 }
 
-
 Answer = TypeVar("Answer")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of packages and the size settings that affect the bytes of a tile."""
+    """Return the versions and size settings that affect the bytes of a tile."""
     known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
     return {**known, "DSE_SIZES": sizes.SETTING}
 
 
 def version_differences(local: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    """Return a text that lists the local versions that differ from the wanted versions."""
+    """Return a text that lists the local versions that differ from ``wanted`` versions."""
     return ", ".join(f"{k} {v}, not {wanted[k]}" for k, v in local.items() if v != wanted[k])
 
 
 def _check_versions(wanted: Mapping[str, str]) -> None:
-    """Raise DseError if this worker has other versions, because its values might differ."""
+    """Raise DseError if the versions of this worker differ, because its values might differ too."""
     from distributed import get_worker
 
     if other := version_differences(versions(), wanted):
@@ -75,8 +73,8 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
     """Yield the workers of a Dask cluster, or of ``workers`` new local processes.
 
-    ``client`` is a Client or a scheduler address. The processes end with the block. Without
-    arguments yield None: this process then does the work.
+    ``client`` is a Client or the address of a scheduler. New processes end with the block. If
+    neither argument is given, None is yielded: this process then does the work.
     """
     if client is None and workers is None:
         yield None
@@ -105,7 +103,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
                 processes=True,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
-                config=_QUIET_CONFIG,  # this applies to restarted processes too
+                config=_QUIET_CONFIG,  # restarted processes read these settings too
             )
         with (
             cluster,
@@ -119,7 +117,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         level = log.level
         try:
             with _connect(client) as made:
-                log.setLevel(logging.CRITICAL)  # problems of the connection are raised as errors
+                log.setLevel(logging.CRITICAL)  # errors of the connection are raised, not logged
                 yield Workers(made)
         finally:
             log.setLevel(level)
@@ -140,7 +138,7 @@ def _connect(address: str) -> Any:
             try:
                 super().start(**options)
             except BaseException:
-                with suppress(Exception):  # if not closed, Dask waits for the client at exit
+                with suppress(Exception):  # an open client would make Dask wait at exit
                     self.close(timeout=1)
                 raise
 
@@ -159,7 +157,7 @@ def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
     """Replace local workers that ended or did not start, because Dask does not replace them."""
     over = threading.Event()
 
-    def restart_ended() -> None:  # runs in the thread of the cluster
+    def restart_ended() -> None:  # called in the thread of the cluster
         if over.is_set():
             return
         for name, each in list(cluster.workers.items()):
@@ -177,7 +175,7 @@ def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
 
 
 def _ignore_interrupts(client: Any) -> None:
-    """Let workers finish their tiles on Ctrl-C, which the terminal sends to all processes."""
+    """Make workers finish their tiles on Ctrl-C, which the terminal sends to all processes."""
     from distributed import WorkerPlugin
 
     class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
@@ -212,29 +210,26 @@ class Workers:
         return _MIN_TASKS + _TASKS_PER_THREAD * self._thread_count
 
     def share_writer(self, writer: TileWriter) -> Any:
-        """Return a future of the writer to pass to tasks, so that each worker gets it only once."""
+        """Return a future of the writer for tasks, so that a worker gets the writer only once."""
         there = copy.copy(writer)
         there.place = _shared_location(writer.place)
         return self.client.submit(_check_writer, there, versions(), pure=False)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a task to any worker."""
-        future: Future[Any] = self._executor.submit(task, *arguments)
-        return future
+        return self._executor.submit(task, *arguments)
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task unless a worker exists that may have begun it; return True if cancelled."""
+        """Cancel a task unless a worker may have begun it; return True if it is cancelled."""
         return not self.client.nthreads() and future.cancel()
 
 
 def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
-    """Check the versions of this worker, then return the writer unchanged."""
     _check_versions(wanted)
     return writer
 
 
 def _shared_location(place: str) -> str:
-    """Return the location of a store as an absolute path or URL that workers can open."""
     if not is_url(place):
         return str(Path(place).absolute())
     if place.startswith("memory:"):
@@ -248,7 +243,7 @@ def _shared_location(place: str) -> str:
 def split_longest_axis(
     sizes: Mapping[str, int], dims: Sequence[str], workers: Workers
 ) -> list[Indexers]:
-    """Split the longest axis of ``dims`` into slices, several per worker thread."""
+    """Split the longest axis of ``dims`` into slices; each worker thread gets several."""
     axis = max(dims, key=lambda name: sizes[name], default=None)
     if axis is None:
         return [{}]
@@ -264,7 +259,7 @@ def map_parts(
     source: Any,
     parts: Sequence[Indexers],
 ) -> Iterator[Answer]:
-    """Yield the answer for each part of a source, in order; the source is sent once."""
+    """Yield the answer for each part of a source, in order. The source is sent only once."""
     client = workers.client
     task = _answer_part, query, client.scatter(source, hash=False)
     futures = [client.submit(*task, part, versions(), pure=False) for part in parts]

@@ -1,7 +1,7 @@
 """Atomic writes of files and folders.
 
-Every file for a user is written into a temporary folder next to it and then renamed, so that a
-full disk or an interrupt leaves the earlier file as it was.
+A file is first written into a temporary folder next to it and then renamed. So a full disk or an
+interrupt leaves the earlier file as it was.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sweeps.store.backend import PART_SUFFIX, unwritable_error
 from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
-#: Errors of the disk that do not depend on the data written.
+#: Errors of the disk that do not depend on the written data.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
@@ -28,8 +28,8 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path that becomes ``path`` if the block succeeds.
 
-    An existing file is replaced only if ``replace`` is True; its permissions are kept.
-    Devices and pipes are written directly. Temporary folders of killed processes are removed.
+    An existing file is replaced only if ``replace`` is True; its permissions are kept. Devices and
+    pipes are written directly. Temporary folders of killed processes are removed.
     """
     try:
         place, mode = _check_target(path, replace=replace)
@@ -78,7 +78,6 @@ def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True
 
 @contextmanager
 def _temporary_folder(path: Path) -> Iterator[Path]:
-    """Remove folders of killed processes, yield a new folder, and remove it at the end."""
     for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
         with suppress(DseError, OSError), file_lock(lock, lock.name):
             shutil.rmtree(lock.with_suffix(PART_SUFFIX), ignore_errors=True)
@@ -99,7 +98,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the path, or its target if it is a link, and the mode of an existing file or None."""
+    """Return the path with links resolved, and the mode of the file (None if it does not exist)."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)
@@ -115,7 +114,6 @@ def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
 
 
 def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
-    """Rename a temporary file or folder; without ``replace`` it is an error if ``path`` exists."""
     if replace:
         temporary.replace(path)
         return

@@ -1,4 +1,4 @@
-"""Export of Datasets to zarr, netCDF, CSV and Parquet, and reading them back.
+"""Export Datasets to zarr, netCDF, CSV and Parquet, and read them back.
 
 zarr and netCDF files contain a Dataset as it is. CSV and Parquet files contain a row for each
 configuration; axes, units and attributes are in a leading comment or in the file's metadata.
@@ -33,14 +33,10 @@ from symbolic.json_text import check_json_length, read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-
-# --- NetCDF files, written and read by h5netcdf
-
-# We do not use the netCDF4 library, because it stores a fill value with every text variable: if two
+# We do not use the netCDF4 library, because it stores a fill value with every text variable. If two
 # such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
-# also kill it if a write fails, as on a full disk, so we give it an :class:`UnfailingFile`.
-
-#: After a failure, writes up to this size are cached so that they can be read again. [B]
+# also kill the process if a write fails on a full disk. So we give it an :class:`UnfailingFile`.
+#: After a failure, writes of up to this size are cached so that they can be read again. [B]
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (
     "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
@@ -64,7 +60,7 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
-    for owner in owners:  # h5netcdf expects str, not the subclass numpy.str_
+    for owner in owners:  # h5netcdf expects str instead of its subclass numpy.str_
         owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
     with UnfailingFile(path) as file:
         ds.to_netcdf(file, engine="h5netcdf", format="NETCDF4")
@@ -83,12 +79,12 @@ def read_netcdf(path: Path) -> xr.Dataset:
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
-        """Return the name of an item if its data are in another file, else None."""
+        """Return the name of an item if its data are in another file, otherwise None."""
         data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
     with h5py.File(path, "r") as file:
-        file.attrs.get("_nc3_strict")  # if h5netcdf reads this and fails, it prints an exception
+        file.attrs.get("_nc3_strict")  # raise errors here, as h5netcdf would only print them
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
         raise DseError(f"{name!r} in {str(path)!r} {_EXTERNAL_HINT}")
@@ -99,7 +95,7 @@ class UnfailingFile(io.FileIO):
     """A new file whose writes never fail.
 
     ``error`` is the first error of the system, or None. After an error, small writes are cached,
-    because HDF5 reads its own tables again; large writes are dropped.
+    because HDF5 reads its tables again. Large writes are then dropped.
     """
 
     read: Any = io.RawIOBase.read  # calls :meth:`readinto`
@@ -125,7 +121,7 @@ class UnfailingFile(io.FileIO):
         return super().seek(offset, whence)
 
     def write(self, data: Any) -> int:
-        """Write at the current offset and report all bytes as written."""
+        """Write at the current offset; all bytes are reported as written."""
         view, start, done = memoryview(data).cast("B"), self.tell(), 0
         while done < len(view) and self.error is None:
             done += self._try(os.pwrite, self.fileno(), view[done:], start + done) or 0
@@ -158,9 +154,7 @@ class UnfailingFile(io.FileIO):
         self._try(super().close)
 
 
-# --- Names and texts that each file format can store
-
-# In zarr and netCDF a slash in a name separates folders, and names of formulas have slashes. So
+# A slash separates folders in names in zarr and netCDF, and names of formulas contain slashes. So
 # slashes are replaced, and the original name is stored as an attribute.
 
 #: Formats that use names as paths.
@@ -169,7 +163,8 @@ _NAME = "simt_dse_name"
 _SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
 #: Maximum length of a name that can be a folder in zarr. [B]
 _MAX_NAME_BYTES = 200
-#: Attributes that xarray interprets when it opens a file, and so does not return unchanged.
+#: Attributes that xarray interprets when it opens a file, so that it does not return them
+#: unchanged.
 _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
 _RESERVED |= {"coordinates", "calendar", _NAME}
 
@@ -184,7 +179,6 @@ def check_names(ds: xr.Dataset, path: Path) -> None:
 
 
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield each name, label or attribute that cannot be written, and the reason."""
     as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
         problem = _name_problem(name)
@@ -213,7 +207,6 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
 
 
 def _text_problem(text: str) -> str:
-    """Return the reason why no file can store a text, or ''."""
     if "\0" in text:
         return "holds the character NUL"
     try:
@@ -247,7 +240,6 @@ def _folder_problem(name: str, *, attribute: bool = False) -> str:
 
 
 def _attribute_problem(value: Any, suffix: str) -> str:
-    """Return the reason why an attribute cannot be read back, or ''."""
     if isinstance(value, str):
         return _text_problem(value)
     if isinstance(value, (list, tuple)):
@@ -279,7 +271,7 @@ def _stored_name(name: Any, *, coordinate: bool = False) -> str:
 
 
 def _encode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Replace slashes in names, and spaces in names of coordinates, which xarray would split."""
+    """Replace slashes in names, and also spaces in names of coordinates (xarray splits there)."""
     new = {
         name: stored
         for name in ds.variables
@@ -297,7 +289,6 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _decode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset with the names that its variables had before :func:`_encode_names`."""
     names = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
     names = {
         name: text
@@ -313,26 +304,24 @@ def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     return ds.rename_vars(names)
 
 
-# --- Writes of zarr stores that can be interrupted
-
-# An interrupt of the main thread does not stop zarr's threads. They would continue to write while
-# the partial store is being removed, and leave pieces of it behind.
+# If an interrupt ends the main thread, zarr's threads continue. They would write while the partial
+# store is being removed, and leave pieces of it behind.
 
 _WRITE_TIMEOUT = 10.0
 
 
 @contextmanager
 def _stoppable_store(path: Path) -> Iterator[Any]:
-    """Yield a zarr store in a folder; after an error in the block nothing more is written."""
+    """Yield a zarr store in a folder. After an error in the block nothing more is written."""
     from zarr.storage import LocalStore
 
-    # an Event cannot be pickled: so Dask cannot write through a copy that would never stop
+    # an Event cannot be pickled, so Dask cannot write through a copy of the store that never stops
     stopped, under_way = threading.Event(), 0
 
     class Stoppable(LocalStore):
         async def set(self, key: str, value: Any, write: Any = LocalStore.set) -> None:
-            # this runs on zarr's single event loop. A write is counted before it checks `stopped`,
-            # so no write can begin after the loop below has seen a count of 0
+            # this runs on zarr's single event loop. A write is counted before it reads `stopped`.
+            # So once the loop below has seen a count of 0, no further write can begin
             nonlocal under_way
             under_way += 1
             try:
@@ -357,14 +346,14 @@ def _stoppable_store(path: Path) -> Iterator[Any]:
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a Dataset as a zarr (v3) store with exactly this name."""
-    # convert labels to variable-length text, a standard type of zarr
+    # store labels as variable-length text, a standard type of zarr
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
     with _stoppable_store(path) as store, ignore_format_warnings():
         ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_json_length((path / "zarr.json").read_bytes(), "the store")
 
 
-#: Errors of the system, as opposed to errors in the content of a file.
+#: Errors of the system; other errors are due to the content of a file.
 _SYSTEM_ERRORS = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _SYSTEM_ERRORS |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
@@ -390,7 +379,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 
 
 def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
-    """Sort the outputs into the order of the study, because a store does not keep this order."""
+    """Sort the outputs in the order of the study, because a store does not keep this order."""
     try:
         listed = read_json(ds.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
@@ -398,12 +387,11 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
     listed = listed if isinstance(listed, list) else []
     first = [name for name in listed if isinstance(name, str) and name in ds.data_vars]
     ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
-    # selecting variables drops the coordinates of axes that no output has: add them again
+    # the selection drops the coordinates of axes that no output has, so add them again
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store lazily; if a run wrote it, each shard is checked when it is read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))

@@ -25,10 +25,7 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs, as described at :func:`dse.verbs.study.lazy`.
-
-    The names of its Dask tasks contain the identity in ``attributes``.
-    """
+    """Return the Dataset of a grid with lazy outputs; :func:`dse.verbs.study.lazy` describes it."""
     check_grid(grid)
     arrays = _lazy_arrays(StoreLayout(grid, expand=expand), attributes.get("identity", ""), chunks)
     names = [name for name in grid.outputs if name in arrays]
@@ -37,7 +34,7 @@ def lazy_dataset(
 
 
 def add_lazy_outputs(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
-    """Add the outputs ``names`` of a grid, as lazy arrays, to a Dataset of this grid."""
+    """Add the outputs ``names`` of a grid to a Dataset of this grid, as lazy arrays."""
     arrays = _lazy_arrays(StoreLayout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
     return add_variables(ds, grid_dataset(grid, {name: arrays[name] for name in names}, {}))
 
@@ -45,7 +42,6 @@ def add_lazy_outputs(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.D
 def _lazy_arrays(
     layout: StoreLayout, token: str, chunks: Chunks
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Return each output's dimensions and Dask array; a task computes all outputs of a block."""
     import dask.array as da
     from dask.base import tokenize
     from dask.highlevelgraph import HighLevelGraph

@@ -28,12 +28,12 @@ _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
-#: Maximum sizes of the leading comment, and of one value that is not text. [B]
+#: Maximum size of the leading comment, and of a value that is not text. [B]
 _MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
-#: Start of a cell that a spreadsheet takes for a formula, if apostrophes before it are removed.
-#: Writing adds an apostrophe to such a cell, and reading removes one.
+#: Start of a cell that a spreadsheet takes for a formula, possibly after apostrophes. When such a
+#: cell is written, an apostrophe is added; when it is read, one is removed.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-#: Start of a formula in the comment; a spreadsheet splits the comment into cells at these signs.
+#: Start of a formula in the comment, which a spreadsheet splits into cells at , ; | tab and ".
 _IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
@@ -48,8 +48,6 @@ def _text_of(cell: str) -> str:
 
 
 def _escape_header(header: str) -> str:
-    """Escape those texts in the JSON comment that a spreadsheet might take for formulas."""
-
     def escape(text: re.Match[str]) -> str:
         return _IN_COMMENT.sub(lambda sign: f"{sign[1]}\\u{ord(sign[2]):04x}", text[0])
 
@@ -91,7 +89,6 @@ def _from_json(value: Any) -> Any:
 
 
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
-    """Yield a Dataset as data frames, each with up to `_ROWS` configurations."""
     import pandas as pd
 
     sizes = axis_sizes(ds)
@@ -159,7 +156,7 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 
 def _kind(text: Any) -> np.dtype[Any]:
-    """Return the dtype named in a header; raise ValueError if we do not write such a type."""
+    """Return the dtype named in a header; raise ValueError if no file of this program has it."""
     result: np.dtype[Any] = np.dtype(text)
     if result.kind not in "biufcMm" or result.itemsize > _MAX_VALUE_BYTES:
         raise ValueError(f"the type {str(text)[:40]!r} cannot be in a table")
@@ -167,7 +164,7 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Convert rows to a Dataset; with ``cells``, undo :func:`_cell` if the header says so."""
+    """Convert rows to a Dataset; with ``cells``, undo :func:`_cell` if the header asks for this."""
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:

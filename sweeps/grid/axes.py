@@ -17,15 +17,12 @@ from symbolic.expression import parse_value
 from symbolic.file_access import PathBase
 from symbolic.quantities import Quantity
 
-# --- Values of numeric axes
-
-
 _FORMS = (
     "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
     "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
     "or { zip = { name = list, ... } }"
 )
-#: Maximum number of values of an axis. Its numbers, coordinate and sort order take 0.5 GiB each.
+#: Maximum number of values of an axis. Values, coordinate and sort order take 0.5 GiB each.
 _MAX_VALUES = 2**26
 _MAX_EXACT_INT = 2.0**53  # floats represent all integers up to this limit exactly
 _FINITE = np.finfo(np.float64).max.item()
@@ -35,7 +32,7 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
     problem = f"{where} holds {value!r}: expected a number, with or without a unit"
     if isinstance(value, str):
         try:
-            return float(parse_value(value, row, {}))  # without names, formulas raise an error
+            return float(parse_value(value, row, {}))  # without names, a formula raises an error
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
@@ -71,7 +68,6 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 
 
 def _check_count(count: float, where: str) -> None:
-    """Raise an error, before the values are created, if an axis would have too many values."""
     if count > _MAX_VALUES:
         many = f"{count:.3g}" if count < 1e308 else "over 1e308"
         many = f"{count:,.0f}" if count < 1e15 else many
@@ -85,7 +81,6 @@ def _check_count(count: float, where: str) -> None:
 def _space_values(
     make: Callable[..., NDArray[Any]], start: float, stop: float, count: int
 ) -> NDArray[Any]:
-    """Return ``count`` values from start to stop, even if stop - start overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = make(start, stop, count)
     if np.isfinite(values).all():
@@ -154,13 +149,12 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
 
 
 def _integer_array(values: range) -> NDArray[Any]:
-    """Return a range as integers, or as floats if some are too large to be exact as floats."""
+    """Return a range as integers; as floats if a value is larger than _MAX_EXACT_INT."""
     wide = bool(values) and _has_inexact_ints((values[0], values[-1]))
     return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 
 
 def _has_inexact_ints(values: Any) -> bool:
-    """True if the values contain an integer that is too large to be exact as a float."""
     return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _MAX_EXACT_INT))
 
 
@@ -220,10 +214,10 @@ class Axis:
 
     ``kind`` is ``"number"``, ``"label"`` (categories; ``values`` are their indices), ``"switch"``
     (labels that select equations; each has a separate loop nest), ``"zip"`` (``columns`` of several
-    quantities vary together) or ``"draw"`` (``columns`` of random quantities). ``coordinate`` is
-    shown in Datasets. ``weights`` for statistics sum to 1; None means equal weights. Draws consist
-    of ``replicates`` independent samples of equal length, one after the other. ``random_ranges``
-    has, for each random quantity, the ranges (smallest, largest) of the draws and of the whole law.
+    quantities vary together) or ``"draw"`` (``columns`` of random quantities). Datasets show
+    ``coordinate``. ``weights`` for statistics sum to 1; None means equal weights. Draws consist of
+    ``replicates`` independent samples of equal length, one after the other. ``random_ranges`` has
+    two ranges (smallest, largest) for each random quantity: of the draws, and of the whole law.
     """
 
     name: str
@@ -258,7 +252,7 @@ class Axis:
         return int(np.square(ranks).sum(axis=0).argmin())
 
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
-        """Return the index of a value or label; the error names the nearest value."""
+        """Return the index of a value or label; if it is unknown, the error names the nearest."""
         if self.labels:
             text = value if isinstance(value, str) else read_label(self.name, value)
             if text in self.labels:

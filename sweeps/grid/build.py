@@ -46,13 +46,10 @@ if TYPE_CHECKING:
     from sweeps.grid.lazy_statistics import ComputeStatistics
 
 
-# --- Folding of constants before a loop nest is written
-
-
 def fold_constants(
     roots: Sequence[Node], constants: Mapping[str, float], names: Mapping[int, str]
 ) -> tuple[list[Node], dict[int, str]]:
-    """Simplify nodes, given the values of some leaves; return them, and the names of new nodes.
+    """Simplify nodes, given the values of some leaves; return the nodes, and names of new nodes.
 
     All rules are exact in floating point: ``x * 1`` is simplified, ``x * 0`` and ``x + 0`` are not.
     """
@@ -81,7 +78,7 @@ def _simplify(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def _number(value: bool | float) -> NDArray[Any]:
-    """Return an array of one value, because exp and log differ between Python floats and arrays."""
+    """Return a value as an array, because exp and log of a Python float differ from NumPy's."""
     return np.array([value], dtype=bool if isinstance(value, bool) else float)
 
 
@@ -100,9 +97,9 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 
 
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
-    """Return the rule for a constant argument of ``both`` or ``either``.
+    """Return the rule that simplifies ``both`` or ``either`` with a constant argument.
 
-    A constant that equals ``absorbing`` is the result; any other constant is removed.
+    A constant that equals ``absorbing`` is the result. Any other constant is dropped.
     """
 
     def rule(a: Node, b: Node) -> Node | None:
@@ -129,11 +126,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "divide": _divide,
 }
 
-
-# --- Table equations, evaluated once for each distinct combination of inputs
-
-
-#: Time after which the work moves to threads [s], and number of pieces of work per thread.
+#: Time after which work moves to threads [s], and number of pieces of work per thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -142,7 +135,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Evaluate table equations at each combination of their common inputs; return their leaves."""
+    """Evaluate table equations at each combination of their inputs; return results as leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)
@@ -180,7 +173,7 @@ def run_tables(
 
 
 class _FailureReason(str):
-    """The reason why a table equation has no value at some input."""
+    """The reason why a table equation has no value for some inputs."""
 
 
 def _raise_if_all_failed(
@@ -193,7 +186,7 @@ def _raise_if_all_failed(
 
 
 def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
-    """Evaluate equations at each combination of inputs, in threads if this takes long."""
+    """Evaluate equations at each combination of inputs. Threads are used if this takes long."""
     began = time.monotonic()
     results: list[list[Any]] = []
     while len(results) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
@@ -231,7 +224,6 @@ def _describe_inputs(eq: Equation, row: Inputs) -> str:
 
 Value = float | Node | Leaf
 
-#: Maximum number of axes of a study; NumPy allows 64 dimensions, and answers need a few more.
 _MOST_AXES = sizes.AXES_MOST
 #: Axes whose labels are names of files.
 _FILE_AXES = ("machine", "workload")
@@ -254,11 +246,11 @@ def build_grid(
 
     ``values`` are numbers, formulas in other quantities, or tables over some axes. Only table
     equations and constraints read ``labels``, which may include ``machine`` and ``workload``.
-    ``switches`` are labels of switches that do not vary. ``tables`` maps an axis of labels to the
-    quantities it supplies, each with a number, a formula or None (not supplied) per label.
-    ``outputs`` and ``constraints``: see :func:`symbolic.resolve.resolve`. ``compute_statistics`` is
-    required if formulas contain statistics. ``invalid_values`` maps quantities to the message of
-    the error to raise if a formula needs them.
+    ``switches`` are labels of switches that do not vary. ``tables[axis][quantity]`` has an entry
+    for each label of the axis: a number, a formula, or None if the label does not supply the
+    quantity. ``outputs`` and ``constraints`` are explained at :func:`symbolic.resolve.resolve`.
+    ``compute_statistics`` is required if formulas contain statistics. ``invalid_values`` maps a
+    quantity to the message of the error that is raised if a formula needs the quantity.
     """
     if len(axes) > _MOST_AXES:
         raise DseError(
@@ -327,7 +319,6 @@ def build_grid(
 def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
-    """Add a quantity for the index of each label to a model; return model and leaves."""
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
@@ -363,7 +354,6 @@ def _add_axis(
     definitions: dict[str, Node | None],
     leaves: dict[str, Leaf],
 ) -> None:
-    """Add the quantities that an axis supplies to definitions and leaves."""
     if axis.kind == "number":
         definitions[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
@@ -391,7 +381,6 @@ def _add_axis(
             if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
-            # no label uses the model's definition, so drop the reference to it
             node = substitute(node, {name: constant(supplied[0])})
         definitions[name] = node
 
@@ -399,7 +388,7 @@ def _add_axis(
 def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
-    """Substitute, into the formulas of each label, the label's values and other formulas."""
+    """Replace quantities in each label's formulas by the values and formulas of the label."""
 
     def inline(
         value: float | Node,
@@ -432,7 +421,6 @@ def _inline_label_formulas(
 
 
 def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
-    """Return all leaves that a graph uses, including defaults and evaluated table equations."""
     complete: dict[str, Leaf] = {}
     for name, definition in graph.definitions.items():
         if definition.kind == "given":

@@ -18,11 +18,11 @@ from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key in a Dataset's encoding: the store from which the Dataset was opened.
+#: Key, in a Dataset's encoding, of the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
-#: Start of the name of a lazy array of an unfinished store; the store's path or URL follows.
+#: Prefix of the name of a lazy array of an unfinished store. The store's path or URL follows.
 _UNFINISHED_PREFIX = "unfinished:"
-#: Attribute that lists the labels, for a variable with the indices of labels.
+#: Attribute that lists the labels of a variable whose values are indices of labels.
 _LABELS = "labels"
 
 
@@ -110,7 +110,7 @@ def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
 def assemble(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return a Dataset; each variable and coordinate is given as (dims, array, attributes)."""
+    """Return a Dataset. Each variable and coordinate is given as (dims, array, attributes)."""
     import xarray as xr
 
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
@@ -120,9 +120,9 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     """Open a zarr store lazily, one Dask block per shard; ``info`` is the StoreInfo of a run."""
     import xarray as xr
 
-    # only format 3: runs write no other, and reading some other formats unpickles data
+    # accept only format 3: runs write no other, and to read some other formats unpickles data
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
-    # convert labels to fixed-width text, as a run in memory returns them
+    # convert labels to fixed-width text, which a run in memory returns
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
     texts = {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
     ds = ds.assign_coords(texts)
@@ -135,14 +135,14 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
-        # without a name, Dask would pickle the data to derive a name
+        # without a name, Dask would pickle the data to derive one
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds
 
 
 def unfinished_places(ds: xr.Dataset) -> list[str]:
-    """Return the paths or URLs of the unfinished stores from which a Dataset's arrays come."""
+    """Return the paths or URLs of the unfinished stores to which arrays of a Dataset belong."""
     layers = [
         str(layer)
         for variable in ds.variables.values()
@@ -164,13 +164,11 @@ def source_store(ds: xr.Dataset) -> Any:
 
 
 def _are_equal_arrays(array: Any, other: Any) -> bool:
-    """True if two arrays, or two names of lazy arrays, are equal."""
     floats = np.asarray(array).dtype.kind == np.asarray(other).dtype.kind == "f"
     return np.array_equal(array, other, equal_nan=floats)
 
 
 def _array_identities(ds: xr.Dataset) -> dict[str, Any]:
-    """Return, for each variable, its array or, if the array is lazy, the name of the array."""
     return {
         str(name): variable.values if name in ds.coords else getattr(data, "name", data)
         for name, variable in ds.variables.items()
@@ -186,10 +184,7 @@ def open_netcdf(path: Path) -> xr.Dataset:
 
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
-    """Return the variables of a Dataset as quantities: numbers with units, or labels.
-
-    After :func:`add_label_indices`, quantities that are labels also list their possible labels.
-    """
+    """Return the variables of a Dataset as quantities: numbers with units, or labels."""
     result: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
         name, unit = str(key), str(variable.attrs.get("units", ""))
@@ -210,8 +205,8 @@ def add_label_indices(
 ) -> xr.Dataset:
     """For each variable that has labels, add a variable with the indices of the labels.
 
-    Parts of the Dataset then keep the same indices. ``known_labels`` maps a quantity to its
-    possible labels and to the index of one label, which is used if the Dataset lacks the quantity.
+    All parts of the Dataset then have the same indices. ``known_labels`` maps a quantity to its
+    possible labels, and to the index that is used if the Dataset lacks the quantity.
     """
     result: dict[str, Any] = {}
     more = known_labels or {}
@@ -228,7 +223,7 @@ def add_label_indices(
     return ds.assign_coords(result) if result else ds
 
 
-# --- Answers as bare arrays, because importing xarray takes longer than most queries
+# --- Answers as bare arrays: to import xarray takes longer than most queries
 
 
 #: An array, given as its dimensions, values and attributes.
@@ -248,7 +243,7 @@ def answers_as_arrays() -> Iterator[None]:
 
 
 class _ArrayAnswer:
-    """The arrays of a Dataset; the Dataset is built when anything but its attributes is read."""
+    """The arrays of a Dataset. The Dataset is built when more than its attributes is read."""
 
     def __init__(self, outputs: Mapping[str, Any], coordinates: Mapping[str, Any], attrs: Any):
         self.outputs, self.coordinates, self.attrs = outputs, coordinates, dict(attrs)
@@ -277,12 +272,11 @@ def make_answer(
 def preload_xarray() -> None:
     """Import xarray now, so that the import does not use up the time limit of a search."""
     if not _bare_answers.get():
-        # use a variable, because then xarray also imports Dask
         assemble({}, {"none": ("none", np.zeros(0), {})}, {})
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return an answer's coordinates and outputs, as two mappings from names to bare arrays."""
+    """Return an answer's coordinates and outputs as two mappings from names to bare arrays."""
     if isinstance(answer, _ArrayAnswer):
         return _arrays(answer.coordinates), _arrays(answer.outputs)
     parts = (

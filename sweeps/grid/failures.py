@@ -1,6 +1,6 @@
 """List the points at which a table equation failed, and the reasons.
 
-At these points, outputs that need the result are NaN (-1 for a case or bound), never the best.
+At these points, outputs that depend on the equation are NaN (-1 for a case or bound).
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
-#: At most this number of failed configurations of a tile are listed one by one.
 _MAX_LISTED = sizes.FAILED_LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Configurations that could not be computed, with the reason, and their ``tile`` in a store."""
+    """Configurations that could not be computed, the reason, and their ``tile`` in a store."""
 
     configurations: str
     points: int
@@ -65,7 +64,7 @@ def failures_in(
     high: Sequence[int],
     tile: str = "",
 ) -> list[Failure]:
-    """Return the failures of outputs in a box over ``dims`` that has one label per switch axis."""
+    """Return the failures of outputs in a box over ``dims``, with one label per switch axis."""
     if not _has_failures(grid):
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}

@@ -1,4 +1,4 @@
-"""Read objectives of queries from options, and convert them to nodes of a grid."""
+"""Read the objectives of queries from options, and convert them to nodes of a grid."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistics import resolve_direction
 
-#: Name of an objective in an answer if the objective is a formula.
+#: Name of an objective in an answer if it is a formula instead of a quantity.
 OBJECTIVE = "objective"
 
-#: Maximum value of ``top``, the number of configurations in an answer.
 _MAX_TOP = sizes.TOP_MOST
 
 
@@ -32,7 +31,7 @@ class Goal:
         return self.text
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
-        """Return the formula; the goal's sign decides the meaning of ``worst`` and ``best``."""
+        """Return the formula; ``worst`` and ``best`` in it depend on the goal's sign."""
         return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:
@@ -42,7 +41,7 @@ class Goal:
 
 
 def texts_of(value: Any, key: str) -> tuple[str, ...]:
-    """Convert None, a text or a list of texts to a tuple; ``key`` names the option in errors."""
+    """Convert None, a text or a list of texts to a tuple. Errors name the option ``key``."""
     if value is None or isinstance(value, str):
         return () if value is None else (value,)
     if not isinstance(value, Iterable):
@@ -65,7 +64,7 @@ def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
 
 
 def one_goal(minimize: Any, maximize: Any) -> Goal:
-    """Return the goal of the options; raise DseError unless exactly one goal is given."""
+    """Return the goal of the options; raise DseError unless they give exactly one goal."""
     goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
@@ -136,7 +135,7 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """Return the signed objective, infinite where it has no value or where a condition fails."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # False for NaN, and for infinity that is maximized
+    holds = value > -math.inf  # False for NaN, and for infinity if the goal is to maximize
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):
@@ -145,7 +144,7 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
 
 
 def dims_of(grid: Grid, goals: Sequence[Goal]) -> set[str]:
-    """Return the axes on which goals or feasibility depend."""
+    """Return the axes on which the goals or the feasibility depend."""
     names = {n for goal in goals for n in references(goal.node(grid.model.quantities))}
     dims = {dim for name in names for dim in grid.dims(name)}
     return dims | set(grid.dims(FEASIBLE))

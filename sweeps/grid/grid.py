@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from sweeps.grid.axes import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
-from symbolic.ops import (
-    Node,
-    both,
-    constant,
-    interpret_arrays,
-    reference,
-    references,
-    where,
-)
+from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
 from symbolic.quantities import indexed_quantity
 
 
@@ -30,8 +22,8 @@ from symbolic.quantities import indexed_quantity
 class Leaf:
     """The values of one quantity over some axes, in the order of the grid.
 
-    A quantity that also depends on ``switch_axes`` has a leaf for each of their labels.
-    ``failures`` maps flat indices of missing values to the reasons why they are missing.
+    A quantity that also depends on ``switch_axes`` has a leaf for each set of their labels.
+    ``failures`` maps the flat index of each missing value to the reason why it is missing.
     """
 
     axes: tuple[str, ...]
@@ -62,7 +54,7 @@ class Leaf:
         return replace(self, array=array, failures=failed)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """Return the leaf with the given indices, in this order, along some axes."""
+        """Return the leaf at the given indices along some axes, in the given order."""
         if not any(axis in indices for axis in self.axes):
             return self
         array = np.asarray(self.array)
@@ -85,7 +77,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute all leaves that are not computed yet; compute leaves that share a pass together."""
+    """Compute all leaves that are not computed yet. One pass serves all leaves that share it."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -105,7 +97,7 @@ _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
 class Grid:
     """A model joined with axes, as :func:`sweeps.grid.build.build_grid` makes it.
 
-    ``graphs`` and ``leaves`` are keyed by the labels of the switch axes.
+    The keys of ``graphs`` and ``leaves`` are labels of the switch axes.
     """
 
     model: Model
@@ -115,7 +107,7 @@ class Grid:
     leaves: Mapping[tuple[str, ...], Mapping[str, Leaf]]
     outputs: tuple[str, ...]
     _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
-    #: Cached results that depend on nothing but the grid: passed checks and prepared loop nests.
+    #: Cached results that depend only on the grid: passed checks and prepared loop nests.
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -139,7 +131,7 @@ class Grid:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the rules and constraints that apply under any switch label, each once."""
+        """Return the rules and constraints under all switch labels, each once."""
         result = {c.text: c for graph in self.graphs.values() for c in graph.conditions}
         return tuple(result.values())
 
@@ -151,7 +143,7 @@ class Grid:
             else:
                 dims = set()
                 for key, graph in self.graphs.items():
-                    if name not in graph.definitions:  # the quantity is used under other labels
+                    if name not in graph.definitions:  # other labels use the quantity
                         continue
                     dims.update(self.node_dims(graph.flat(name), key))
                     dims.update(graph.switches_of([name]) & set(self.switch_axes))
@@ -178,18 +170,16 @@ class Grid:
         used = [leaves[name] for name in references(node)]
         return {axis for leaf in used for axis in (*leaf.axes, *leaf.switch_axes)}
 
-    # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
         """Return the conjunction of all rules and constraints under some switch labels."""
         graph = self.graphs[key]
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """Return an output's node, which is NaN (-1 for flags) where a rule over ``dims`` fails."""
+        """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
-        graph = self.graphs[key]
-        node = graph.flat(name)
+        node = self.graphs[key].flat(name)
         rules = [*self.rule_nodes(key, dims), *self.no_failure_nodes(node, key)]
         if not rules:
             return node
@@ -197,7 +187,7 @@ class Grid:
         return constant(where(_all(rules), node, broken))
 
     def rule_nodes(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
-        """Return the rules of the model that depend on no axes but ``dims``."""
+        """Return the rules of the model that depend only on axes in ``dims``."""
         graph = self.graphs[key]
         return [
             graph.flat_condition(c)
@@ -206,7 +196,7 @@ class Grid:
         ]
 
     def no_failure_nodes(self, node: Node, key: tuple[str, ...]) -> list[Node]:
-        """Return conditions that are true where the leaves below a node have no failures."""
+        """Return conditions that are true where no leaf below a node has a failure."""
         failed = (n for n in references(node) if self.leaves[key][n].failures)
         return [constant(reference(name) >= -math.inf) for name in failed]
 
@@ -221,16 +211,15 @@ class Grid:
         return "flag" if self.flag_meanings(name) else "float"
 
     def flag_meanings(self, name: str) -> Mapping[int, str]:
-        """Return the meaning of each value of a case or bound; empty if an output is a number."""
+        """Return the meaning of each value of a case or bound; empty if the output is a number."""
         for graph in self.graphs.values():
             definition = graph.definitions.get(name)
             if definition is not None and definition.equation is not None:
                 return definition.equation.flags
         return {}
 
-    # --- keys of switch axes
     def keys(self, dims: Sequence[str]) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
-        """Yield the index along each switch axis in ``dims``, and the labels of all switch axes."""
+        """Yield (indices, labels) for each combination of labels of the switch axes in ``dims``."""
         within = [axis for axis in self.switch_axes if axis in dims]
         for index in itertools.product(*(range(self.axes[axis].size) for axis in within)):
             at = dict(zip(within, index, strict=True))
@@ -249,12 +238,11 @@ class Grid:
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
         """Yield each key of switch labels, and the view of an array for these labels.
 
-        The last axes of the array are ``dims``.
+        ``dims`` are the last axes of the array.
         """
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 
-    # --- NumPy evaluation
     def evaluate(
         self, roots: Sequence[Node], key: tuple[str, ...], dims: Sequence[str]
     ) -> list[NDArray[Any]]:
@@ -262,7 +250,7 @@ class Grid:
         leaves = self.leaves[key]
         names = references(*roots)
         compute_pending(leaves[name] for name in names)
-        # use arrays, because a Python float raises an error when it is divided by zero
+        # use arrays, because division of a Python float by zero raises an error
         values = {name: np.atleast_1d(leaves[name].align_to(dims)) for name in names}
         shape = self.shape(dims)
         result = interpret_arrays(roots, values)
@@ -271,7 +259,7 @@ class Grid:
         return [np.broadcast_to(value, shape) for value in result]
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
-        """Return quantities, or ``feasible``, at one point, even if it breaks a rule."""
+        """Return quantities, or ``feasible``, at a point, even if the point breaks a rule."""
         key = self.switch_labels(point)
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]
@@ -306,7 +294,7 @@ class Grid:
         return result
 
     def decode_value(self, name: str, value: Any) -> tuple[str, float | str]:
-        """Return a quantity's name and value; the index of a label is replaced by the label."""
+        """Return a quantity's name and its value; an index of a label is replaced by the label."""
         row = self.model.quantities.get(indexed_quantity(name))
         if row is None or name == row.name:
             return name, float(value)
@@ -323,7 +311,7 @@ def _all(nodes: Iterable[Node]) -> Node:
 
 
 class Tiling:
-    """Numbered boxes (tiles) that together cover a loop nest; each is contiguous in memory."""
+    """Numbered boxes (tiles) that together cover a loop nest. Each tile is contiguous in memory."""
 
     def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
         self.sizes = (*outer, row)
@@ -331,14 +319,14 @@ class Tiling:
         while split and inner * self.sizes[split - 1] <= target:
             split -= 1
             inner *= self.sizes[split]
-        self.split = split - 1  # the axis that is cut; -1 if there is one box
+        self.split = split - 1  # the axis that is cut, or -1 for a single box
         self.inner = inner
         self.step = max(1, target // inner) if split else 1
         self.cuts = -(-self.sizes[self.split] // self.step) if split else 1
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return a tile's (first, last + 1) on each axis, its first flat index, its point count."""
+        """Return a tile's (first, last + 1) per axis, its first flat index, and its point count."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -356,7 +344,7 @@ class Tiling:
         return bounds, origin, (high - low) * self.inner
 
     def locate(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for each flat index, the number of its tile, and the tile's first flat index."""
+        """Return, for each flat index, the number of its tile and the tile's first flat index."""
         if self.split < 0:
             return np.zeros_like(flat), np.zeros_like(flat)
         whole, size = self.inner * self.sizes[self.split], self.inner * self.step
@@ -368,18 +356,17 @@ class Tiling:
 #: Name of the axis of points in the result of :func:`gather_points`.
 POINT_AXIS = "point"
 
-#: A mapping from axes to an index or a slice along the axis.
+#: A mapping from axes to an index or a slice.
 Indexers = Mapping[str, int | slice]
 
 
 def subgrid(grid: Grid, indexers: Indexers) -> Grid:
-    """Return the part of a grid at an index or slice of each of some axes; all axes are kept."""
+    """Return the part of a grid at an index or slice of some axes. All axes are kept."""
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     leaves = {
-        key: {name: leaf.slice_axes(cut) for name, leaf in known.items()}
-        for key, known in grid.leaves.items()
+        key: {n: a.slice_axes(cut) for n, a in each.items()} for key, each in grid.leaves.items()
     }
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}
@@ -388,7 +375,6 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
 
 
 def _slice_axis(axis: Axis, part: slice) -> Axis:
-    """Return a part of an axis; the values of a switch are renumbered from 0."""
     size = part.stop - part.start
     return replace(
         axis,
@@ -408,8 +394,8 @@ def gather_points(
 ) -> Grid:
     """Return a grid of some points along the axis POINT_AXIS, followed by ``whole_axes``.
 
-    ``indices`` has, for each other axis, the index of each point. In the leaves of ``grid`` the
-    whole axes must come last. The result has no switch axes.
+    ``indices`` has the index of each point along each other axis. In the leaves of ``grid``,
+    ``whole_axes`` must come last. The result has no switch axes.
     """
     here = {axis: np.atleast_1d(index) for axis, index in indices.items()}
     index = np.arange(len(next(iter(here.values()))) if here else 1)

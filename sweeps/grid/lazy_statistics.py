@@ -1,8 +1,8 @@
 """Statistics over axes, as leaves of a grid that are computed when they are first used.
 
-A statistic needs all values of its formula along its axes, so it is a leaf over the other axes.
-Its formula has a separate grid, in which the reduced axes come last. Statistics that are needed
-together and reduce the same axes are computed in one pass over the values.
+A statistic needs all values of its formula along the reduced axes, so it is a leaf over the other
+axes. Its formula has a separate grid, in which the reduced axes come last. Statistics that are
+needed together and reduce the same axes are computed in one pass over the values.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
 
 Floats = NDArray[np.float64]
-#: Function that takes formulas over the same grid, and returns a mapping of names to statistics.
+#: Function that takes formulas over one grid, and returns a mapping of names to statistics.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticPass:
-    """One pass that evaluates all formulas with the same axes in the same part of a grid."""
+    """One pass that evaluates all formulas with the same reduced axes in one part of a grid."""
 
     lock: Any = field(default_factory=threading.RLock)
-    #: The part that was sliced last: its pass, and a mapping from groups to groups of the part.
+    #: The last part that was sliced: its pass, and a mapping from groups to their parts.
     parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(
         default_factory=dict
     )
@@ -44,7 +44,7 @@ class StatisticPass:
 class StatisticGroup:
     """A formula over a grid (NaN where it has no value), and its statistics along ``reduced_axes``.
 
-    The reduced axes are the last axes of the grid, and the axis of the draws is the first of them.
+    The reduced axes are the last axes of the grid. The axis of the draws is the first reduced axis.
     """
 
     grid: Grid
@@ -58,7 +58,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """Return normalised weights of points along the reduced axes; None if all are equal."""
+        """Return weights of points along the reduced axes (sum 1); None if all are equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None
@@ -83,12 +83,12 @@ class StatisticGroup:
         return len(self._results) >= len(self.statistics)
 
     def array(self, name: str) -> Floats:
-        """Return the values of a statistic over the result axes; compute them if necessary."""
+        """Return the values of a statistic over the remaining axes; compute them if necessary."""
         self.compute([self])
         return self._results[name]
 
     def compute(self, groups: Sequence[StatisticGroup]) -> None:
-        """Compute the missing statistics of groups that share a pass."""
+        """Compute the missing statistics of groups that share one pass."""
         with self.shared_pass.lock:
             missing = [group for group in groups if not group.is_computed]
             if missing:
@@ -101,7 +101,7 @@ class StatisticGroup:
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
-                # keep only this part, as callers use one part after the other
+                # keep only this part, because callers use one part after the other
                 self.shared_pass.parts.clear()
                 self.shared_pass.parts[key] = StatisticPass(), {}
             shared_pass, groups = self.shared_pass.parts[key]
@@ -111,7 +111,7 @@ class StatisticGroup:
             return groups[self]
 
     def gather(self, indices: Mapping[str, Any]) -> StatisticGroup:
-        """Return the group at points, given by an index array or slice for each result axis."""
+        """Return the group at points, given by an index array or a slice per axis."""
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
@@ -145,7 +145,7 @@ class LazyStatistic(Leaf):
 
     @property
     def pending_group(self) -> StatisticGroup | None:
-        """Return the group if it is not computed yet, else None."""
+        """Return the group if it is not computed yet, otherwise None."""
         return None if self.group.is_computed else self.group
 
     def __reduce__(self) -> Any:
@@ -161,11 +161,11 @@ class LazyStatistic(Leaf):
         return LazyStatistic(self.group.slice_axes(used), self.name, self.axes, self.switch_axes)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """Return the leaf with the given indices along some axes; compute all its values."""
+        """Return the leaf at the given indices along some axes; all its values are computed."""
         return _computed_leaf(self.axes, self.array, self.switch_axes).take(indices)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values at points; compute no other values."""
+        """Return the values at points; no other values are computed."""
         if self.group.is_computed or not self.axes:
             return super().gather(indices)
         return self.group.gather(indices).array(self.name)
@@ -192,11 +192,11 @@ def add_statistics(
     switches: set[str],
     compute_statistics: ComputeStatistics,
 ) -> None:
-    """Add the statistics of a graph to its leaves; those that conditions contain come first.
+    """Add the statistics of a graph to its leaves; first those that conditions contain.
 
     Points where a condition fails have no value. Such points make most statistics along their axis
-    NaN, but ``best`` ignores them. A statistic that a condition contains ignores all conditions
-    that contain statistics.
+    NaN, but ``best`` ignores them. A statistic inside a condition ignores all conditions that
+    contain statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -280,14 +280,13 @@ class _StatisticBuilder:
             )
         self.statistic_groups[key].statistics[name] = about
         switched = {axis for n in references(node) for axis in leaves[n].switch_axes}
-        # conditions may depend on a switch that the formula does not depend on
+        # a condition may depend on a switch on which the formula does not depend
         chosen = references(about.argument, *(c.node for c, _ in seen))
         switched |= graph.switches_of(chosen) & self.switches
         own_switches = tuple(axis for axis in axes if axis in switched)
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """Return the axes that the text of a statistic names; ``design`` names several axes."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
@@ -331,7 +330,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output, as part of a condition, must ignore another condition."""
+        """Raise DseError if an output that is part of a condition ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
@@ -344,17 +343,16 @@ class _StatisticBuilder:
                 )
 
 
-#: Maximum number of values of a statistic in memory at once.
 MAX_PORTION_VALUES = sizes.PORTION
 
 
 def statistic_portions(
     grid: Grid, roots: Mapping[tuple[str, ...], Sequence[Node]], whole_axes: Iterable[str] = ()
 ) -> list[dict[str, slice]]:
-    """Cut a grid into parts in which the statistics below ``roots`` fit in memory.
+    """Cut a grid into parts such that the statistics below ``roots`` fit in memory.
 
-    The axis that is cut is not in ``whole_axes``, and no statistic reduces it. If there is no such
-    axis, or if all values fit, the only part is the whole grid.
+    The axis that is cut is not in ``whole_axes``, and no statistic reduces it. If no axis can be
+    cut, or if all values fit, the only part is the whole grid.
     """
     result = [
         leaf
@@ -375,7 +373,6 @@ def statistic_portions(
 
 
 def _lazy_statistics(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterator[LazyStatistic]:
-    """Yield the leaves that are statistics, and the statistics that are nested in them."""
     for name in names:
         leaf = leaves[name]
         if isinstance(leaf, LazyStatistic):

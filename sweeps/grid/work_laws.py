@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """The sizes of a launch (``lanes`` is the number of items in a warp), and its dispatch."""
+    """The sizes of a launch (``lanes``: items per warp), and its dispatch."""
 
     blocks: int
     slots: int
@@ -44,7 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """A text that identifies a launch, with the law of the launch time, computed on first use."""
+    """A text that identifies a launch, with the law of the launch time (computed on first use)."""
 
     law: Pmf
     shape: LaunchShape
@@ -52,7 +52,7 @@ class LaunchLaw(str):
     _lock: threading.Lock
 
     def __new__(cls, text: str, law: Pmf, shape: LaunchShape) -> LaunchLaw:
-        """Return the law of a launch whose items follow ``law``; ``text`` names this law."""
+        """Return the law of a launch whose items follow ``law``, which has the name ``text``."""
         warp = f"{shape.warps} warps of {shape.lanes} items"
         label = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
         label += f", alike {shape.correlation!r}" if shape.correlation else ""
@@ -89,7 +89,7 @@ class LaunchLaw(str):
 
     @property
     def simulation_count(self) -> int:
-        """Return the number of simulated launches that give the law; 0 if the law is exact."""
+        """Return the number of simulated launches behind the law; 0 if the law is exact."""
         result = self._times_and_idle[0]
         return 0 if getattr(result, "certain", False) else len(getattr(result, "times", ()))
 
@@ -111,7 +111,7 @@ class LaunchLaw(str):
 
 @lru_cache(maxsize=1024)
 def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
-    """Compute the law of a launch, with a cache shared by queries, because each has a new grid."""
+    """Compute the law of a launch; the cache is shared by queries, which have different grids."""
     from stochastic import LawError
     from stochastic.launch_time.dispatch import dispatch_law
 
@@ -119,15 +119,14 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
         s = launch.shape
         sizes = s.blocks, s.slots, s.lanes, s.warps
         return dispatch_law(launch.law, *sizes, s.dispatch, s.correlation, s.sharing)
-    except LawError as error:  # a ValueError fails this launch only, not the sweep
+    except LawError as error:  # a ValueError fails this launch, not the whole sweep
         raise ValueError(str(error)) from error
 
 
 #: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Maximum number of values that are tried as ends of bins.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
-_TAIL_CUTOFF = 1e-17  # maximum probability left out of the law of the longest item
+_TAIL_CUTOFF = 1e-17  # maximum probability that the law of the longest item may omit
 
 
 def has_law_labels(name: str) -> bool:
@@ -139,7 +138,7 @@ _Answer = TypeVar("_Answer")
 
 
 def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """Return a cached method; the key is the law, because different laws may have the same text."""
+    """Return a cached method with the law as key, because different laws may have the same text."""
     cached = lru_cache(maxsize=64)(answer)
 
     def method(self: WorkLaw, *given: Any) -> _Answer:
@@ -187,7 +186,7 @@ def _pieces(pmf: Pmf, length: float, overhead: float) -> tuple[Pmf, float]:
 def _imbalance(pmf: Pmf, lanes: float) -> Law:
     from stochastic import imbalance
 
-    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
+    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload]  # a float
 
 
 def _bounds(pmf: Pmf, lanes: float) -> Bounds:
@@ -197,18 +196,18 @@ def _bounds(pmf: Pmf, lanes: float) -> Bounds:
 
 
 class WorkLaw(str):
-    """A law of work and a text that names it; ``content`` tells laws of the same name apart."""
+    """A law of work and its name. ``content`` distinguishes laws of the same name."""
 
     __slots__ = ("content", "pmf")
 
     pmf: Pmf
     content: str
 
-    #: Law of the loss of a group with the given number of lanes.
+    #: Law of the loss of a group. Argument: lanes.
     imbalance = _cached_by_law(_imbalance)
-    #: Rigorous bounds on the mean loss of a group with the given number of lanes.
+    #: Rigorous bounds on the mean loss. Argument: lanes.
     bounds = _cached_by_law(_bounds)
-    #: Sufficient number of bins, and slowdown with items sorted into bins. Arguments: lanes, bins.
+    #: Sufficient number of bins, and slowdown with sorted items. Arguments: lanes, bins.
     binning = _cached_by_law(_binning)
     #: Mean of the longest of several correlated items. Arguments: items, correlation.
     mean_max = _cached_by_law(_mean_max)
@@ -228,11 +227,11 @@ class WorkLaw(str):
         return str(self), self.pmf, self.content
 
     def order_statistics(self, lanes: float) -> OrderStatistics:
-        """Return the moments of a group's longest item, and those of a single item."""
+        """Return the moments of a group's longest item and of a single item."""
         return self.imbalance(lanes).order_statistics()
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
-        """Return the law of a piece of an item, and the mean number of pieces.
+        """Return the law of a piece of an item, and the mean number of pieces per item.
 
         With ``length`` 0, items are not cut.
         """
@@ -265,9 +264,9 @@ class WorkLaw(str):
 
 
 def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} =") -> WorkLaw:
-    """Return the label of a law that is given as a Pmf, a text ("geometric:0.05") or a CSV file.
+    """Return the label of a law: a Pmf, a text such as "geometric:0.05", or a CSV file.
 
-    Relative paths start at ``folder``; ``where`` begins error messages.
+    Relative paths start at ``folder``. Error messages begin with ``where``.
     """
     from stochastic import LawError, Pmf
 
@@ -275,7 +274,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
         return value
     if isinstance(value, Pmf):
         text, content = repr(value), _content(value)
-        shortened = not text.startswith("Pmf.")  # no constructor: the text may not be unique
+        shortened = not text.startswith("Pmf.")  # no constructor: other laws may have this text
         return WorkLaw(f"{text} {content[-8:]}" if shortened else text, value, content)
     if not isinstance(value, (str, Path)):
         raise DseError(f"{where} {value!r}: expected a law as text, or a Pmf")
@@ -289,7 +288,6 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
 
 
 def _content(pmf: Pmf) -> str:
-    """Return a text that tells a law apart from other laws with the same name."""
     if not pmf.is_finite:
         return repr(pmf)
     digest = hashlib.sha256(f"{pmf.low} {pmf.missing!r} ".encode() + pmf.weights.tobytes())

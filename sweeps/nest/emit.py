@@ -25,7 +25,6 @@ from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
-#: Number of steps above which a loop along the row is split at its calls.
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
@@ -41,8 +40,8 @@ def safe_identifier(name: str) -> str:
 class StepPlacement:
     """The loop depth, and the stage along the row, of each step of some formulas.
 
-    The values of a step are kept in a buffer of ``size`` values if it varies along the row and is
-    used in an inner loop or a later stage.
+    The values of a step are kept in a buffer of ``size`` values if they vary along the row and an
+    inner loop or a later stage uses them.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class StepPlacement:
         self._classify()
 
     def _classify(self) -> None:
-        """Find each node's loop depth, and which nodes vary along the row and need buffers."""
         level = {axis: depth + 1 for depth, axis in enumerate(self.outer)}
         for node in self.nodes:
             if node.op == "constant":
@@ -99,10 +97,11 @@ class StepPlacement:
                 self.buffer[id(node)] = len(self.buffer)
 
     def _split_stages(self) -> None:
-        """Assign the steps of long loops along the row to stages; odd stages contain the calls.
+        """Assign the steps of long loops along the row to stages. Calls are in the odd stages.
 
-        A step with one operand moves to the stage of its first use, if that stage is later. Then
-        the operand, which other steps may also need, is buffered instead of the result.
+        A step with one operand moves to the stage of its first use, if this stage is later. Then
+        the operand is buffered instead of the result, because other steps may also need the
+        operand.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -128,21 +127,20 @@ class StepPlacement:
                 used[id(operand)] = min(used.get(id(operand), at), at)
 
     def depth_and_stage(self, node: Node) -> tuple[int, int]:
-        """Return the depth and stage of a node."""
+        """Return the loop depth and the stage of a node."""
         return self.depth[id(node)], self.stage.get(id(node), 0)
 
     def _is_inlined(self, node: Node) -> bool:
-        """True if a node is written where it is used, because buffers cannot hold conditions."""
         return node.is_boolean and self.varies_along_row[id(node)]
 
     def name(self, node: Node) -> str:
-        """Return the variable of a node."""
+        """Return the name of the variable that has a node's value."""
         if id(node) not in self.variables:
             self.variables[id(node)] = self.names.get(id(node)) or f"t{len(self.variables)}"
         return self.variables[id(node)]
 
     def operand(self, node: Node, position: tuple[int, int]) -> str:
-        """Return the text that reads a node's value at a position (depth, stage)."""
+        """Return the code that reads a node's value at a position (depth, stage)."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):
@@ -160,7 +158,7 @@ class StepPlacement:
         return self.name(node)
 
     def _place(self, node: Node) -> str:
-        """Return the text of the index of a leaf's value, or of the first value of its row."""
+        """Return the code that indexes a leaf's value, or the first value along the row."""
         axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
         place = ""
         for axis in axes:
@@ -182,7 +180,7 @@ class StepPlacement:
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
-        """Return the statements at a loop depth, outside of loops along the row."""
+        """Return the statements at a loop depth that are outside of loops along the row."""
         lines = []
         for node in self.nodes:
             if self.depth[id(node)] != depth or node.op == "constant":
@@ -193,7 +191,7 @@ class StepPlacement:
         return lines
 
     def rows_at(self, depth: int) -> dict[int, list[str]]:
-        """Return, by stage, the statements of the loops along the row at a loop depth."""
+        """Return the statements of loops along the row at a loop depth, by stage."""
         stages: dict[int, list[str]] = {}
         for node in self.nodes:
             if not self.varies_along_row[id(node)] or self.depth[id(node)] != depth:
@@ -207,11 +205,8 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Maximum length of a piece of a row. The buffers of a piece fit into the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: A row of at least this length gets no further axis.
 _LONG_ENOUGH = sizes.NEST_LONG
-#: A row of at least this length gets no axis that would make the row longer than a piece.
 _ACCEPTABLE_ROW = sizes.NEST_SHORT
 
 
@@ -230,7 +225,7 @@ def row_axis_count(sizes: Sequence[int]) -> int:
 class Nest:
     """The text of a loop nest, and the order of its arguments.
 
-    The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
+    The function takes ``bounds`` (first and last + 1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
     the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs. A reduction
     has ``best`` (ascending values) and ``places`` (their flat indices) instead of outputs. In the
@@ -246,7 +241,7 @@ class Nest:
 
     @property
     def key(self) -> str:
-        """Return the key under which compiled code is cached: the hash of the text and kinds."""
+        """Return the key of compiled code in the cache: a hash of the text and the kinds."""
         return _hash(self.kinds, self.source)
 
 
@@ -261,7 +256,6 @@ _CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 def _safe_axis_names(
     outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Return the axes, renamed if some of their names are not valid identifiers."""
     axes = (*outer, *row)
     plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
     short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
@@ -284,7 +278,7 @@ def emit(
 ) -> Nest:
     """Write a loop nest that fills outputs or, with ``reduce``, finds an output's smallest values.
 
-    ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` maps leaves to
+    ``outer`` and ``row`` are the axes of the outer loops and of the row. ``leaves`` maps leaves to
     their axes. Each of ``outputs`` is a node over the leaves and its kind (``"float"``, ``"flag"``
     or ``"bool"``). A reduction takes one output, which is infinite at points to ignore. ``names``
     maps the ``id`` of nodes to names that make the text readable. The values of ``constants``
@@ -347,7 +341,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # among ties the lowest index wins, and a later piece of the row can have lower indices
+            # of equal values the lowest index wins; a later piece of the row can have lower indices
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(
@@ -393,9 +387,6 @@ def emit(
         row=tuple(row),
         kinds=("reduce",) if reduce else tuple(kind for _, kind in outputs),
     )
-
-
-# --- Compilation of the text of a loop nest (this is the only use of exec in this project)
 
 
 _compiled_nests: dict[str, compile_cache.CompiledFunction] = {}

@@ -40,9 +40,10 @@ def _from_bits(_: Any, x: Any) -> Any:
 def log(x: Any) -> Any:
     """Return the natural logarithm without a branch or a call, so that loops vectorise.
 
-    Let x = 2^k m with m between the square roots of 1/2 and 2, f = m - 1 and s = f / (m + 1). Then
-    ln m = 2 artanh s. Its series is summed as f - s (f - r), because 2 s = f - s f. The error is
-    below 1 ulp. :func:`symbolic.primitives.elementary.log` has the same steps for arrays.
+    Let x = 2^k m, where m lies between the square roots of 1/2 and 2. Let f = m - 1 and
+    s = f / (m + 1). Then ln m = 2 artanh s. The series of artanh is summed as f - s (f - r),
+    because 2 s = f - s f. The error is below 1 ulp. For arrays,
+    :func:`symbolic.primitives.elementary.log` has the same steps.
     """
     small = x < SMALLEST_NORMAL
     shifted = _to_bits(x * (SUBNORMAL_SCALE if small else 1.0)) + (ONE - ROOT)
@@ -68,7 +69,7 @@ def next_up(x: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
-    """Return one of two values by a select instruction, as mispredicted branches are slow."""
+    """Return one of two values by a select instruction, because mispredicted branches are slow."""
     boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
     kind = types.boolean if boolean else types.float64
 
@@ -93,18 +94,18 @@ _PAIR = types.float64(types.float64, types.float64)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def minimum(_: Any, a: Any, b: Any) -> Any:
-    """Return the smaller of two values, or the second one if either is NaN."""
+    """Return the smaller of two values. If either is NaN, return the second one."""
     return _PAIR, _smaller
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def maximum(_: Any, a: Any, b: Any) -> Any:
-    """Return the larger of two values, or the second one if either is NaN."""
+    """Return the larger of two values. If either is NaN, return the second one."""
     return _PAIR, _larger
 
 
 def _llvm_intrinsic(name: str) -> Any:
-    """Return an LLVM function of one float; Numba takes long to resolve NumPy's equivalent."""
+    """Return an LLVM function of one float. Numba takes longer to resolve NumPy's function."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
@@ -122,7 +123,7 @@ exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrin
 
 @intrinsic  # type: ignore[untyped-decorator]
 def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
-    """Return the C library's power; LLVM would rewrite powers like x ** 2.0, with a small error."""
+    """Return the C library's power. LLVM would replace powers like x ** 2.0, with a small error."""
 
     def hide_from_optimizer(builder: Any, value: Any) -> Any:
         bits = ir.IntType(64)
@@ -137,8 +138,8 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
     return _PAIR, generate
 
 
-# --- Access to memory by pointers
-# Numba allows for negative indices of arrays, and LLVM takes long to remove the code for them.
+# --- Access to memory by pointers: array indices may be negative in Numba, and LLVM takes long to
+# remove the code for this case.
 
 
 _REALS = types.CPointer(types.float64)
@@ -153,13 +154,13 @@ def data_pointer(_: Any, array: Any) -> Any:
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.extract_value(args[0], 4)
 
-    is_boolean = isinstance(array.dtype, types.Boolean)  # a boolean takes one byte
+    is_boolean = isinstance(array.dtype, types.Boolean)  # a boolean takes one byte in memory
     return types.CPointer(types.int8 if is_boolean else array.dtype)(array), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def offset_pointer(_: Any, address: Any, place: Any) -> Any:
-    """Return the address that is ``place`` items after ``address``."""
+    """Return the address of the item that is ``place`` items after ``address``."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.gep(args[0], [args[1]])
@@ -169,7 +170,7 @@ def offset_pointer(_: Any, address: Any, place: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def allocate_floats(_: Any, count: Any) -> Any:
-    """Allocate memory for ``count`` floats, with room to align it; the caller must free it."""
+    """Allocate memory for ``count`` floats and for alignment. The caller must free it."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
         size, byte = ir.IntType(64), ir.IntType(8).as_pointer()

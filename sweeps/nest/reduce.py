@@ -1,4 +1,4 @@
-"""Find the smallest values of an array, the Pareto front, and the best rows of each draw."""
+"""Find the smallest values of an array, the Pareto front, and the best rows in each draw."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Number of strong points: those with which all points are compared first.
 _ARCHIVE = sizes.REDUCE_ARCHIVE
-#: Size of the sample from which strong points are chosen.
 _SAMPLE = sizes.REDUCE_SAMPLE
-#: Number of points that are compared with the front in one batch.
 _BATCH_POINTS = sizes.REDUCE_TOGETHER
 
 
 def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indices of the ``count`` smallest finite values, from the smallest up.
+    """Return the indices of the ``count`` smallest finite values, from the smallest upwards.
 
     >>> smallest_indices(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
     [1, 3, 0]
@@ -44,9 +41,9 @@ def non_dominated_by(
 ) -> NDArray[np.int64]:
     """Return the indices of the points (columns of ``values``) that no strong point dominates.
 
-    A point that equals a strong point with a lower index is not returned either. ``places`` are the
-    indices of the strong points; -1 stands for an index below all others. The values of strong
-    points must be finite.
+    Points that equal a strong point with a lower index are left out too. ``places`` are the indices
+    of the strong points, where -1 is below all other indices. The values of strong points must be
+    finite.
     """
     result = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
@@ -84,7 +81,7 @@ def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
     low = part.min(axis=1, keepdims=True)
     spread = part.max(axis=1, keepdims=True) - low
     scaled = (part - low) / np.where(spread > 0, spread, 1.0)
-    mixed = max(_ARCHIVE - len(part), 0)  # random weights, in addition to one per objective
+    mixed = max(_ARCHIVE - len(part), 0)  # number of random weights, besides one per objective
     weights = np.random.default_rng(0).dirichlet(np.ones(len(part)), mixed)
     weights = np.concatenate([np.eye(len(part)), weights])
     return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
@@ -139,7 +136,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.sort(finite[rest[order]]).astype(np.int64)
 
 
-# --- The best configuration of each draw: rows are configurations, columns are draws
+# --- The best configuration in each draw: rows are configurations, columns are draws
 
 
 @compiled(_nrt=False)
@@ -161,9 +158,9 @@ def update_winners(values, best, winner_rows):
 
 @compiled(_nrt=False)
 def sum_cells(values, weights, cells, sums) -> None:
-    """Fill ``sums`` (rows, cells) with the weighted sum of each row over each cell.
+    """Fill ``sums`` (rows, cells) with the weighted sum of each row over each cell of columns.
 
-    ``cells`` has the shape (partitions, columns): in each partition, each column lies in one cell.
+    ``cells`` has the shape (partitions, columns). In each partition, a column lies in one cell.
     """
     sums[:] = 0.0
     for i in range(values.shape[0]):
@@ -175,7 +172,7 @@ def sum_cells(values, weights, cells, sums) -> None:
 
 @compiled(_nrt=False)
 def update_two_best(values, best, second, ties) -> None:
-    """Update each column's two smallest values, and its number of rows with the smallest value."""
+    """Update each column's two smallest values, and the number of rows that have the smallest."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(row.size):
@@ -193,12 +190,13 @@ def update_two_best(values, best, second, ties) -> None:
 def share_wins_and_regret(
     values, best, second, ties, weights, win_shares, regrets, counts_and_distance
 ) -> None:
-    """Compute each row's regret, and the share of columns it wins (ties share a column).
+    """Compute each row's regret, and the share of columns that it wins (ties share a column).
 
     Regrets and shares are weighted sums over the columns with a finite best value. The columns are
     divided into equal groups: ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum
-    per group. ``counts_and_distance`` has, for each row, the number of columns where it is best,
-    the number where another row is better, and the root mean square distance to the best other row.
+    per group. ``counts_and_distance`` has three values for each row: the number of columns where
+    the row is best, the number where another row is better, and the root mean square distance to
+    the best other row.
     """
     parts = win_shares.shape[1]
     size = values.shape[1] // parts

@@ -20,13 +20,9 @@ from sweeps.runtime.progress import Listener, RunCounter
 from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
-#: Maximum number of points of a tile; a grid of fewer points is cut into about four tiles.
 TILE = sizes.RUN_TILE
-#: Up to this number of points, NumPy evaluates a group without compilation or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: Up to this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: In groups of at least this number of points, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -39,21 +35,17 @@ class OutputGroup:
 
 
 def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...]:
-    """Group the outputs by their axes; ``expand`` makes all axes the axes of every output."""
+    """Group the outputs by their axes. With ``expand``, every output gets all axes."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        dims = tuple(grid.axes) if expand else grid.dims(name)
-        result.setdefault(dims, []).append(name)
+        result.setdefault(tuple(grid.axes) if expand else grid.dims(name), []).append(name)
     return tuple(OutputGroup(dims=dims, outputs=tuple(outputs)) for dims, outputs in result.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestProgram:
-    """A loop nest with its data, which runs on the bounds of a tile.
-
-    ``row`` has the sizes of the row's axes; ``sizes`` has those of the outer axes and of the row.
-    """
+    """A loop nest with its data, which runs on the bounds of a tile."""
 
     nest: Nest
     row: tuple[int, ...]
@@ -81,13 +73,12 @@ def prepare(
 ) -> NestProgram:
     """Return the cached program that computes outputs over ``dims``, which has no switch axes.
 
-    The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
+    The last ``row`` axes form the row. By default, :func:`row_axis_count` chooses their number.
     """
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
-        return ready  # type: ignore[no-any-return]
-    sizes = grid.shape(dims)
-    count = row_axis_count(sizes) if row is None else row
+        return ready
+    count = row_axis_count(grid.shape(dims)) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
     leaves, graph = grid.leaves[key], grid.graphs[key]
     names = {id(graph.flat(name)): f"q_{safe_identifier(name)}" for name in graph.definitions}
@@ -120,7 +111,7 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return a leaf's values as a nest reads them: for the whole row, if they vary along it."""
+    """Return a leaf's values as a nest reads them: over the whole row if they vary along it."""
     axes = (*(axis for axis in outer if axis in leaf.axes), *row)
     array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):
@@ -157,9 +148,8 @@ def _fill(
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
     plain = grid.non_switch_axes(part.dims)
     kinds = [grid.kind(name) for name in part.outputs]
-    shape = grid.shape(plain)
-    points = math.prod(shape)
-    # in memory switch axes come first, so that each nest fills a contiguous piece
+    points = math.prod(grid.shape(plain))
+    # switch axes come first, so that each nest fills a contiguous piece of memory
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
     infeasible = InfeasibleTiles(grid, part.outputs, part.dims)
@@ -206,7 +196,7 @@ def _fill_tiles(
 
 
 def tile_count(shape: Sequence[int]) -> int:
-    """Return the number of tiles of a group, given the sizes of its axes (except switch axes)."""
+    """Return the number of tiles of a group, given the sizes of its axes without switch axes."""
     count = row_axis_count(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     return Tiling(outer, row, _target(math.prod(shape))).count

@@ -7,15 +7,15 @@ So one rule serves all: the replicates give the error of a mean (Student's inter
 allow for values that few or no draws have reached:
 
 - A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n for no hit in n.
-- The error of a mean includes 3.7 / n times the widest gap between two values, or times the reach
-  of a tail beyond the extremes (as heavy as the replicates' extremes suggest), if that is longer.
+- The error of a mean includes 3.7 / n times a distance: the widest gap between two values or, if
+  longer, the reach of a tail beyond the extremes, estimated from the extremes of the replicates.
   If few draws contribute most of a mean, its error allows for the error of such a small count.
 - If all draws have the same value, other values have a chance of at most 3.7 / n. They lie in the
   range of the formula over the laws of its inputs, which an enclosure proves.
 - A quantile lies between order statistics. Beyond the last one, the formula's range bounds it.
 
-The error is infinite if nothing bounds a statistic. It is 0 if the statistic is proven, or if a
-quantile's interval with an error probability of 1e-4 is a single value.
+The error is infinite if nothing bounds a statistic. It is 0 if the statistic is proven, or if both
+ends of a quantile's interval (error probability 1e-4) are the same value.
 """
 
 from __future__ import annotations
@@ -55,15 +55,13 @@ from symbolic.statistics import DRAW, Statistic
 
 Indices = NDArray[np.int64]
 
-#: Number of points that are enclosed together.
 _ENCLOSED_POINTS = sizes.REACH_TOGETHER
 
 
 def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return a function that encloses a formula at points given by flat indices.
 
-    The function returns lower and upper bounds of shape (points, values within a draw). It encloses
-    neighbouring points together and caches them, because several statistics need the same points.
+    The function returns lower and upper bounds of shape (points, values within a draw).
     """
     inner = tuple(axis for axis in group.reduced_axes if axis != DRAW)
     dims, each = (*group.result_axes, *inner), math.prod(group.grid.shape(inner))
@@ -87,7 +85,7 @@ def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Fl
         numbers, starts = tiling.locate(flat)
         for number in np.unique(numbers).tolist():
             here = numbers == number
-            with lock:  # so that threads that need the same tile compute it only once
+            with lock:  # so that only one thread computes a tile
                 least, most = enclose_tile(number, whole)
             places = flat[here] - starts[here]
             low[here], high[here] = least[places], most[places]
@@ -99,11 +97,11 @@ def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Fl
 def range_of(
     part: Grid, root: Node, dims: Sequence[str], whole: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return bounds of a formula, over a part of a grid, that hold for all draws.
+    """Return bounds of a formula over a part of a grid. The bounds hold for all draws.
 
-    Both bounds broadcast over ``dims``: all axes of the formula except the draws. A random input
-    lies in the range of its draws or, if ``whole``, of its law. The bounds are infinite if a
-    primitive or input of the formula has no enclosure.
+    Both bounds broadcast over ``dims``, which are all axes of the formula except the draws. A
+    random input lies in the range of its draws or, if ``whole``, in the range of its law. The
+    bounds are infinite if a primitive or input of the formula has no enclosure.
     """
     spans, leaves = part.axes[DRAW].random_ranges, part.leaves[()]
     known = {*interval_algebra(), "constant", "reference"}
@@ -122,8 +120,8 @@ def range_of(
     return np.asarray(result.lo), np.asarray(result.hi)
 
 
-#: The tail index of a Pareto law is the rate at which its mean excess grows. The index estimated
-#: from the replicates is multiplied by the factor, and then limited to the maximum.
+#: A tail is taken as that of a Pareto law. The tail index estimated from the replicates is
+#: multiplied by the factor, and then limited to the maximum.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
@@ -131,9 +129,9 @@ _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
     """Fill each row of ``out`` with seven terms of the error of the row's mean.
 
-    The terms are the standard deviation of the replicates' means; the widest gap between values;
-    the sum, and the sum of squares, of the distances to the median in units of the range; the
-    smallest and the largest value; and the distance by which the tail reaches beyond these.
+    Let d be the distance of a value to the median, divided by the range. The terms are: the
+    standard deviation of the replicates' means; the widest gap between values; the sum of d; the
+    sum of d²; the smallest value; the largest value; the distance by which the tail exceeds both.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -223,15 +221,15 @@ class SortedRows:
         return np.where(self.has_nan, np.nan, result)
 
 
-#: Function of row indices and a flag: True for the whole laws of inputs, False for their drawn
-#: ranges. It returns lower and upper bounds of the formula, of shape (rows, values within a draw).
+#: Function that returns lower and upper bounds of a formula, of shape (rows, values within a draw).
+#: Its arguments are row indices and a flag: True for the laws of the inputs, False for their draws.
 RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
-#: Function of lower bounds, upper bounds and row indices; it returns bounds of derived values.
+#: Function that turns lower bounds, upper bounds and row indices into bounds of derived values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: A quantile's error is 0 if an interval with this error probability per side is a single value.
+#: Error probability per side of a quantile's interval. If both ends are equal, the error is 0.
 _CERTAIN_TAIL = 5e-5
-#: Relative difference up to which values are taken as equal.
+#: Values with at most this relative difference are taken as equal.
 _EQUAL_TOLERANCE = 1e-13
 
 
@@ -239,10 +237,10 @@ _EQUAL_TOLERANCE = 1e-13
 class SamplingDesign:
     """The way in which rows of values were drawn.
 
-    A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts. If there are fewer than two parts, the draws
-    are all values of a law. ``weights`` of the values in a row sum to 1; all draws have the same
-    weight. ``range_at`` encloses the formula over the laws of its inputs.
+    A row stores the values of draw 0, then those of draw 1, and so on, equally many for each. The
+    draws form ``replicates`` independent parts. If ``replicates`` is 0 or 1, they are not random,
+    but list all values of a law. The ``weights`` of the values in a row sum to 1; all draws have
+    the same weight. ``range_at`` returns bounds on the formula over all values of its inputs.
     """
 
     draws: int
@@ -251,7 +249,7 @@ class SamplingDesign:
     range_at: RangeFunction | None = None
 
     def value_weights(self, count: int) -> Floats:
-        """Return the weights of the values within a draw; the sum is 1."""
+        """Return the weights of the values within a draw. Their sum is 1."""
         each = count // self.draws
         if self.weights is None:
             return np.full(each, 1 / each)
@@ -274,13 +272,12 @@ class SamplingDesign:
 
 
 def _weighted_sum(values: Floats, shares: Floats) -> Floats:
-    """Return weighted sums along the last axis; infinite values with weight 0 are also ignored."""
+    """Return weighted sums along the last axis; values with weight 0 are ignored, even infinity."""
     some = shares > 0
     return np.asarray(values[..., some] @ shares[some])
 
 
 def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
-    """Return the distance from a value to the farther end of its range; infinite if unknown."""
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
     equal = far <= _EQUAL_TOLERANCE * np.abs(value)
     return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
@@ -317,7 +314,7 @@ def _mean(row, weights):
         return _total(row) / row.size
     result = 0.0
     for j in range(row.size):
-        if weights[j] > 0:  # an infinite value may have weight 0
+        if weights[j] > 0:  # weight 0 times an infinite value would be NaN
             result += weights[j] * row[j]
     return result
 
@@ -331,7 +328,7 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with each row's mean or population standard deviation, as ``kind`` says.
+    """Fill ``out`` with each row's mean or population standard deviation, depending on ``kind``.
 
     An empty array of ``weights`` means equal weights.
     """
@@ -362,12 +359,12 @@ def fill_extremes(values, sign, skip, out) -> None:
 
 
 _NO_WEIGHTS = np.empty(0)
-#: Maximum length of a row that a proof writes as a formula (`statistics_as_formulas`).
+#: Rows of up to this length are summed in the order in which `statistics_as_formulas` sums.
 SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
-    """Return a mapping of all statistics of formulas over the same grid, computed in one pass."""
+    """Return a mapping of all statistics of formulas over one grid, computed in one pass."""
     first = groups[0]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
@@ -427,7 +424,7 @@ class RowValues:
     """Rows of values, with methods for the statistics of each row and their errors.
 
     ``weights`` of the values in a row sum to 1; None means equal weights. ``sorted_rows`` are the
-    same rows in ascending order, if known. ``sample`` describes how the values were drawn.
+    rows in ascending order, if known. ``sample`` describes how the values were drawn.
     """
 
     def __init__(
@@ -445,7 +442,7 @@ class RowValues:
         self.draws, self.value_weights = self.sample.draws, self.sample.value_weights(self.count)
 
     def moment(self, kind: int, out: Floats, values: Floats | None = None) -> None:
-        """Fill ``out`` with each row's mean or standard deviation, by ``kind``."""
+        """Fill ``out`` with each row's mean or standard deviation, depending on ``kind``."""
         weights = _NO_WEIGHTS if self.weights is None else self.weights
         moments(self.values if values is None else values, weights, kind, out)
 
@@ -483,7 +480,7 @@ class RowValues:
         """Fill ``out`` with the mean of each row's tail: the values beyond the quantile.
 
         The value at the quantile has a partial weight. Short rows are summed in ascending order,
-        because proofs expand such sums in this order (:class:`symbolic.statistics.NodeValues`).
+        which is the order of such sums in proofs (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
         short = count <= SHORT_ROW
@@ -495,8 +492,7 @@ class RowValues:
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
         """Fill ``out`` with the mean of a weighted tail: the quantile plus the mean excess over it.
 
-        See Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk
-        2, equation 4.
+        This is equation 4 of Rockafellar and Uryasev (Journal of Risk 2, 2000).
         """
         out[...] = SortedRows(values, self.weights).quantile(self.level)
         more = np.empty_like(out)
@@ -543,11 +539,10 @@ class RowValues:
         variance = self.sample.means_per_draw(squares).mean(axis=1)
         off, here = self.mean_error(squares, change), np.sqrt(variance)
         below = here - np.sqrt(np.maximum(variance - off, 0.0))
-        result: Floats = np.maximum(below, np.sqrt(variance + off) - here)
-        return result
+        return np.maximum(below, np.sqrt(variance + off) - here)
 
     def geomean_error(self) -> Floats:
-        """Return the error of the geometric mean, from the error of the mean of logarithms."""
+        """Return the error of the geometric mean, computed from the error of the mean logarithm."""
         logs = np.log(self.values)
 
         def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
@@ -568,7 +563,7 @@ class RowValues:
         return result
 
     def extreme_error(self, high: bool, skip: bool) -> Floats:
-        """Return the distance from the largest (or smallest) value to the bound of the formula."""
+        """Return the distance from the largest or smallest value to the formula's bound."""
         sign = 1.0 if high else -1.0
         least, most = self.sample.value_ranges(np.arange(self.points), self.count, whole=True)
         end = np.where(self.value_weights > 0, most if high else -least, -np.inf).max(axis=1)
@@ -578,8 +573,9 @@ class RowValues:
     def quantile_error(self) -> Floats:
         """Return the distance from a quantile to the farther end of its confidence interval.
 
-        The share of draws up to the quantile is a mean; its confidence interval gives the levels of
-        both ends (Woodruff 1952). If few draws are on one side, order statistics give these levels.
+        The share of draws up to the quantile is a mean. The confidence interval of this mean gives
+        the levels of both ends (Woodruff 1952). If one side has few draws, order statistics give
+        the levels.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)
@@ -605,10 +601,6 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the larger of the distances from a quantile to the quantiles at two levels.
-
-        A level below the first draw or above the last one has the formula's bound as its quantile.
-        """
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
         if open_ended.size:
@@ -622,10 +614,10 @@ class RowValues:
         return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
-        """Return the error of a tail's mean, taken as that of the mean excess over the quantile.
+        """Return the error of a tail's mean: the error of the mean excess over the quantile.
 
-        Both are equal to first order (Rockafellar and Uryasev 2000). If there are too few draws to
-        bound the quantile, the error reaches to the bounds of the formula.
+        The two errors are equal to first order (Rockafellar and Uryasev 2000). If there are too few
+        draws to bound the quantile, the error extends to the bounds of the formula.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:

@@ -1,4 +1,4 @@
-"""Iterate over the tiles of a loop nest, and skip tiles that enclosures exclude."""
+"""Iterate over the tiles of a loop nest. Tiles that enclosures exclude are skipped."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: Up to this number of points, NumPy evaluates without a nest.
 NUMPY_POINTS = sizes.PASS_SMALL
-#: Number of points of a tile, whose values fit into the cache.
 TILE_POINTS = sizes.PASS_PIECE
-#: Minimum number of tiles for which enclosures save time, and maximum number of tiles per batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
-#: Number of pieces, per thread, into which a batch is split.
 _SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
@@ -36,27 +32,24 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """The numbers of tiles and of points that were skipped because they cannot change the result.
-
-    ``points_left`` is the number of points that an interrupt left out.
-    """
+    """The numbers of skipped tiles and points, and of points that an interrupt left out."""
 
     tiles: int = 0
     points: int = 0
     points_left: int = 0
 
     def add_points_left(self, points: int) -> None:
-        """Add points that an interrupt left out."""
+        """Count points that were not visited because of an interrupt."""
         self.points_left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
-        """Return the counts as attributes; each point stands for ``weight`` configurations."""
+        """Return the counts as attributes. Each point stands for ``weight`` configurations."""
         result = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
         return {**result, "points_left": self.points_left * weight} if self.points_left else result
 
 
 def batches(count: int) -> Iterator[TileNumbers]:
-    """Yield tile numbers in batches that grow, as results of early batches exclude later tiles."""
+    """Yield tile numbers in growing batches, as results of early batches exclude later tiles."""
     low, size = 0, 2 * _MIN_TILES
     while low < count:
         yield np.arange(low, min(low + size, count))
@@ -75,9 +68,9 @@ def iterate_tiles(
 ) -> Iterator[Result]:
     """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
-    ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
-    the mask of tiles to visit. It is called for a batch after the results of all earlier batches.
-    An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
+    ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points. It returns the
+    mask of tiles to visit. It is called for a batch after the results of all earlier batches. An
+    interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts the points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -113,9 +106,9 @@ def aggregate_points(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """Yield one aggregate of formulas over ``dims`` per group of tiles, in order.
+    """Yield an aggregate of formulas over ``dims`` for each group of tiles, in order.
 
-    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes this
+    ``dims`` has no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes this
     aggregate, a row of values per formula, the mask of the ``condition``, and the flat index of the
     first point. ``tile_filter`` gets enclosures of the formulas, then of the condition.
     """
@@ -136,7 +129,7 @@ def aggregate_points(
     compile_nest(ready.nest)
     tiling = ready.tiling(
         TILE_POINTS if count else 2 * TILE_POINTS
-    )  # masks take less memory than values
+    )  # masks need less memory than values
 
     points_cut: list[int] = []
 
@@ -163,15 +156,10 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
     return run_in_threads(lambda place: work(shares[place]), len(shares))
 
 
-# --- Rows of values along some axes, for each point of the other axes
-
 Floats = NDArray[np.float64]
 
-#: Up to this number of values, NumPy evaluates rows without a nest.
 ROWS_SMALL = sizes.ROWS_SMALL
-#: Number of values of the rows that are passed in one visit.
 ROWS_BLOCK = sizes.ROWS_BLOCK
-#: If rows have fewer values than this, the innermost loops run over points, not along rows.
 _SHORT_ROW = sizes.ROWS_SHORT
 
 
@@ -184,11 +172,12 @@ def visit_rows(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Call ``visit`` with rows: the values of formulas along ``reduced_axes``, for some points.
+    """Call ``visit`` with rows. A row has a formula's values along ``reduced_axes`` at a point.
 
     ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
-    first of these points over ``result_axes``; several threads call ``visit``. ``point_filter``
-    (one formula only) takes lower bounds of tiles, and returns the mask of tiles to visit.
+    first of these points over ``result_axes``. Several threads call ``visit``. ``point_filter``
+    takes lower bounds of tiles and returns the mask of tiles to visit. It is allowed for one
+    formula only.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:

@@ -1,4 +1,4 @@
-"""Count feasible configurations, and compute quantiles, histograms and folds over them."""
+"""Count feasible configurations, and compute their quantiles, histograms and folds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @compiled(_nrt=False)
 def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts) -> None:
-    """Count the values in each bin between ``edges``; see :class:`BinCounts`.
+    """Count the values in each bin between ``edges`` for :class:`BinCounts`.
 
     The whole range is divided into many equal slots. ``first_bin`` has the bin in which each slot
     begins, then the last bin. ``outside_counts`` counts values below, values above, and NaN.
@@ -51,7 +51,7 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
         value = values[j]
         if value >= low and value <= high:
             slot = min(max(int((value - low) * scale), 0), slots)
-            # because of rounding, the number of the slot may be too high or too low by one
+            # because of rounding, the index of the slot may be one too high or too low
             place = first_bin[max(slot - 1, 0)]
             left = first_bin[min(slot + 2, slots + 1)] - place
             while left > 0:
@@ -69,12 +69,11 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
 
 @compiled(_nrt=False)
 def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, totals) -> None:
-    """Count the next digit of the keys that begin with some prefixes; see :class:`DigitCounts`.
+    """Count the next digit of the keys that begin with certain prefixes, for :class:`DigitCounts`.
 
     ``counts`` has a row for each of the ascending ``prefixes``. ``first_prefix`` has, for each
     value of the first digit, the index of the first prefix that begins with this digit, or -1. It
-    is empty in the pass that counts the first digit. ``totals`` has the count of numbers and the
-    count of NaN.
+    is empty in the pass that counts the first digit. ``totals`` counts the numbers and the NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
@@ -101,11 +100,8 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: If there are at least this many values, compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
-#: Minimum number of slots into which the range of a histogram is divided.
 _SLOTS = sizes.BINS_SLOTS
-#: Number of bits of a digit; a key has 64 bits.
 DIGIT_BITS = sizes.BINS_DIGIT
 
 
@@ -122,12 +118,12 @@ class ValueRange:
         self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
 
     def add(self, other: ValueRange) -> None:
-        """Extend the range by the range of another part."""
+        """Extend this range by the range of another part."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
 
 class BinCounts:
-    """The numbers of values in each bin, of values below and above all bins, and of NaN."""
+    """The numbers of values in each bin, below all bins and above all bins, and of NaN."""
 
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
@@ -159,7 +155,10 @@ class BinCounts:
 
 
 class DigitCounts:
-    """Histograms of a digit of 64-bit keys, one per key prefix. The digit begins at ``shift``."""
+    """Histograms of one digit of 64-bit keys, one for each prefix of the keys.
+
+    The digit begins at the bit ``shift``.
+    """
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift
@@ -167,7 +166,7 @@ class DigitCounts:
         for k in range(len(prefixes) - 1 if self.first_prefix.size else -1, -1, -1):
             self.first_prefix[(int(prefixes[k]) << (shift + DIGIT_BITS)) >> (64 - DIGIT_BITS)] = k
         self.counts = np.zeros((len(prefixes), 1 << DIGIT_BITS), dtype=np.int64)
-        self.totals = np.zeros(2, dtype=np.int64)  # the counts of numbers and of NaN
+        self.totals = np.zeros(2, dtype=np.int64)  # numbers, NaN
 
     def feed(self, values: Floats, allowed: Mask) -> None:
         """Count the values where ``allowed`` is True."""
@@ -190,14 +189,14 @@ class DigitCounts:
 
 
 def order_key(values: Floats) -> NDArray[np.uint64]:
-    """Return integer keys in the same order as the floats; 0.0 and -0.0 have the same key."""
+    """Return integer keys in the order of the floats; 0.0 and -0.0 have the same key."""
     bits = (values + 0.0).view(np.uint64)
     sign = np.uint64(1 << 63)
     return np.where(bits & sign, ~bits, bits | sign)
 
 
 def value_of_key(key: int) -> float:
-    """Return the float with the given key (:func:`order_key`)."""
+    """Return the float that has a key of :func:`order_key`."""
     bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
     return float(np.uint64(bits).view(np.float64))
 
@@ -213,7 +212,7 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
     begins, before = [0] * len(shares), [0] * len(shares)
     ranks: list[int] = []
     rest = np.zeros(2, dtype=np.int64)
-    # the keys of NaN lie outside of this range
+    # keys outside of this range are those of NaN
     lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()
     for shift in range(64 - DIGIT_BITS, -1, -DIGIT_BITS):
         distinct = sorted(set(begins))
@@ -269,7 +268,7 @@ def unit_attributes(source: FormulaValues) -> dict[str, Any]:
 
 
 def _parse_shares(q: Any) -> list[Fraction]:
-    """Return shares as exact decimal fractions: 0.1 is exactly one tenth."""
+    """Return shares as exact decimal fractions, so that 0.1 is exactly one tenth."""
     listed = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
     shares = []
     for share in listed if isinstance(listed, (Sequence, np.ndarray)) else [listed]:
@@ -310,7 +309,7 @@ def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
 
 
 def bin_edges(source: FormulaValues, bins: Any) -> Floats:
-    """Return the edges of ``bins`` equal bins over the finite values, or check the given edges."""
+    """Return the edges of ``bins`` equal bins over the finite values, or check given edges."""
     bins = bins[()] if isinstance(bins, np.ndarray) else bins  # an array of shape () is a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _MAX_BINS:
@@ -344,7 +343,7 @@ def _parse_edge(source: FormulaValues, edge: Any) -> float:
 
 
 def grid_count(grid: Grid) -> xr.Dataset:
-    """Count the feasible points of a grid; do not evaluate tiles that are decided by bounds."""
+    """Count the feasible points of a grid. Tiles that bounds decide are not evaluated."""
     check_grid(grid, require_feasible=False)
     skipped, total = SkippedTiles(), 0
     dims = grid.dims(FEASIBLE)
@@ -365,7 +364,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
 
 
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
-    """Count the points of a Dataset that are marked as feasible and meet ``where``."""
+    """Count the points of a Dataset that are feasible and meet the conditions ``where``."""
     table = DatasetTable(ds, where)
     ds = table.ds
     nodes = conjuncts([*table.conditions, *([reference(FEASIBLE) > 0] if FEASIBLE in ds else [])])
@@ -390,7 +389,7 @@ def count_by_independent_groups(
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
 ) -> int:
-    """Count points that meet all conditions, as a product over groups without common axes."""
+    """Count points that meet all conditions: multiply the counts of groups without common axes."""
     groups: list[tuple[list[Node], set[str]]] = []
     for node, axes in conditions:
         meets = [group for group in groups if not group[1].isdisjoint(axes)]
@@ -407,7 +406,6 @@ def count_by_independent_groups(
 def _count_condition(
     grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> int:
-    """Count the points over ``dims``, which are not switch axes, where a condition holds."""
     certain = 0
 
     def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> Mask:
@@ -446,7 +444,7 @@ def count(source: QuerySource, per: Sequence[str] = ()) -> xr.Dataset:
 
 
 def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
-    """Count the feasible configurations in each bin; all values of ``per`` have the same bins."""
+    """Count the feasible configurations in each bin. All values of ``per`` have the same bins."""
     values = source.values(text)
     edges = bin_edges(values, bins)
     if not per:
@@ -459,19 +457,16 @@ def quantiles(source: QuerySource, text: str, q: Any, per: Sequence[str] = ()) -
     return stack_answers(source, per, lambda part: _quantiles(part.values(text), q))
 
 
-# --- Folds over the values of formulas, written by users
-
-
 class Fold(Protocol):
     """An aggregate of the feasible configurations, written by a user of ``fold``.
 
-    Each thread or process feeds a separate fold; the folds are merged in the order of the axes.
+    Each thread or process feeds a separate fold. The folds are merged in the order of the axes.
     """
 
     def feed(self, values: Floats, weight: int) -> None:
-        """Include configurations: a row of ``values`` for each formula, a column for each point.
+        """Include configurations: ``values`` has a row for each formula, a column for each point.
 
-        A column stands for ``weight`` configurations; axes without influence make it more than 1.
+        A column stands for ``weight`` configurations (1 unless an axis has no influence).
         """
 
     def merge(self, other: Self) -> None:
@@ -485,8 +480,6 @@ AnyFold = TypeVar("AnyFold", bound=Fold)
 
 
 class _FoldAggregate:
-    """An adapter that feeds a user's fold with feasible configurations only."""
-
     def __init__(self, fold: Any, weight: int) -> None:
         self.fold, self.weight = fold, weight
 
@@ -510,8 +503,7 @@ def run_fold(
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
     result = values.gather(lambda: _FoldAggregate(make(), values.weight))
-    fold: AnyFold = result.fold
-    return fold
+    return result.fold
 
 
 def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:

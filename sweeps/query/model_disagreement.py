@@ -21,9 +21,9 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Dimension of the models that are followed, and of the models that are assumed to be right.
+#: The dimension of the followed models, and the dimension of the models assumed to be right.
 MODEL_DIMENSION, REFERENCE_DIMENSION = "model", "under"
-#: Objectives tie if their relative difference is below this.
+#: Objectives with a relative difference below this tie.
 TIE_TOLERANCE = 1e-12
 
 Variable = tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]
@@ -84,13 +84,10 @@ def dataset_disagreement(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelComparison:
-    """A Dataset of several models, compared separately for each value of the axes ``per``."""
-
     table: DatasetTable
     models: tuple[str, ...]
     per: tuple[str, ...]
 
-    # --- cases, bounds, feasibility
     def feasibility_differences(self) -> dict[str, Variable]:
         dims = self.table.dims([])
         feasible = self.table.broadcast_over(FEASIBLE, dims).astype(bool)
@@ -101,16 +98,12 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Return where the models' cases or bounds differ, and how often each pair differs."""
-        node = reference(name)
-        known = self.table.dims([node, *self.table.conditions])
+        known = self.table.dims([reference(name), *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
         shape = [self.table.axes[dim] for dim in dims]
         values = np.broadcast_to(self.table.broadcast_over(name, dims), shape)
         codes = self._with_models_first(values, dims).astype(np.int64)
-        codes = np.stack(
-            [lut[row] for lut, row in zip(self._common_codes(name), codes, strict=True)]
-        )
+        codes = np.stack([t[row] for t, row in zip(self._common_codes(name), codes, strict=True)])
         counts = self._with_models_first(self.table.feasible_mask(dims), dims) & (codes >= 0)
         least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
         rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)
@@ -122,7 +115,7 @@ class _ModelComparison:
         meant = str(self.table.ds[name].attrs.get("long_name", name))
         about = {
             "long_name": f"whether models differ on {meant}",
-            # number of configurations that two or more models allow
+            # number of configurations that are feasible for two or more models
             "compared": int((counts.sum(axis=0) > 1).sum()),
         }
         return {
@@ -135,7 +128,6 @@ class _ModelComparison:
         }
 
     def _with_models_first(self, array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
-        """Move the axis of the models to the front; add this axis if the array has none."""
         if MODEL_DIMENSION not in dims:
             return np.broadcast_to(array, (len(self.models), *array.shape))
         return np.moveaxis(array, list(dims).index(MODEL_DIMENSION), 0)
@@ -143,20 +135,19 @@ class _ModelComparison:
     def _differing_share(
         self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Return the share of points with a difference, per other model.
+        """Return, for each other model, the share of points where it differs from ``model``.
 
         Only points that are feasible for both models count.
         """
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
-        result: NDArray[np.float64] = np.where(compared, differ / np.maximum(compared, 1), np.nan)
-        return result
+        return np.where(compared, differ / np.maximum(compared, 1), np.nan)
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return, per model, a table from flag values to codes of meanings, common to all models.
+        """Return a table for each model from flag values to codes; all models share the codes.
 
-        Flag values that do not occur have the code -1.
+        A code stands for a meaning. It is -1 for flag values that do not occur.
         """
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
@@ -182,7 +173,6 @@ class _ModelComparison:
             result.append(lut)
         return result
 
-    # --- optima
     def optima(self, goal: Goal) -> dict[str, Variable]:
         table = self.table
         used = references(goal.node(table.quantities))
@@ -209,10 +199,7 @@ class _ModelComparison:
         name = goal.text if goal.text in table.ds else OBJECTIVE
         none = chosen < 0
         places = unravel_places(flat, rest, cells, table.axes)
-        result = {
-            f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none)
-            for axis in rest
-        }
+        result = {f"best_{a}": self._best_coordinates(a, places[a][..., 0], none) for a in rest}
         result[f"best_{name}"] = (cells, np.where(none, np.nan, goal.sign * best), about)
         about = {"units": "1", "long_name": "configurations that are as good as the optimum"}
         result["ties"] = (cells, np.where(none, 0, ties), about)
@@ -244,7 +231,7 @@ class _ModelComparison:
     def _regret(
         self, goal: Goal, rows: NDArray[np.float64], best_scores: NDArray[np.float64], places: Any
     ) -> NDArray[np.float64]:
-        """Return the ratio (>= 1) of each model's objective at some points to that model's best."""
+        """Return each model's objective at some points, divided by the model's best (>= 1)."""
         index = np.broadcast_to(np.maximum(places, 0), best_scores.shape)[..., None]
         there = np.take_along_axis(rows, index, axis=-1)[..., 0]
         for array in (best_scores, there):
@@ -257,5 +244,4 @@ class _ModelComparison:
         with np.errstate(all="ignore"):
             ratio = there / best_scores if goal.sign > 0 else best_scores / there
         ratio = np.where(np.isinf(there), np.inf, np.where(there == best_scores, 1.0, ratio))
-        result: NDArray[np.float64] = np.where(np.isinf(best_scores) | (places < 0), np.nan, ratio)
-        return result
+        return np.where(np.isinf(best_scores) | (places < 0), np.nan, ratio)

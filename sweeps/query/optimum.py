@@ -1,8 +1,8 @@
 """Find the best configurations or the Pareto front of any source.
 
-A source answers only one objective at a time, under bounds on earlier objectives. With several
-objectives, the first ranks the configurations, and the next decides among the ties. For an answer
-at each value of an axis, each part of the source is asked separately.
+A source answers for one objective at a time, under bounds on earlier objectives. With several
+objectives, the first ranks the configurations, and the next decides among the ties. To answer at
+each value of an axis, each part of the source is asked separately.
 """
 
 from __future__ import annotations
@@ -37,22 +37,20 @@ if TYPE_CHECKING:
 
 
 # --- Checks of every answer, for all sources and methods
-# The named points (those of the answer) and a sample of other points are evaluated again, one by
-# one. If their values contradict the answer, this program has an error. To limit the check to
-# milliseconds, at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. No points are drawn
+# The named points (the points of the answer) and some random points are evaluated again one by one.
+# If their values contradict the answer, this program has an error. To limit the check to
+# milliseconds, at most MAX_NAMED_POINTS and SAMPLE_POINTS are evaluated. Random points are left out
 # if evaluation takes long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again, and number of random points.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
-#: Maximum number of points of a front that are compared with all other points of the front.
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise unless named points have the search's scores and order, and no point is better."""
+    """Evaluate the answer again; raise an error if scores or ranks differ, or a point is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
@@ -105,7 +103,7 @@ def check_optimum(
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite, although the answer says that none is."""
+    """Raise an error if a random point is feasible and finite, although the answer says none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample(source.sizes, {})
@@ -124,9 +122,9 @@ def check_front(
     *,
     complete: bool = True,
 ) -> None:
-    """Raise unless the points of a front are feasible and finite, and none dominates another.
+    """Raise an error unless the points of a front are feasible, finite and non-dominated.
 
-    ``proven_mask`` marks the points that are proven. ``complete`` says that no point was left out.
+    ``proven_mask`` marks the proven points. ``complete`` is True if no point was left out.
     """
     if not source.sizes:
         return
@@ -154,7 +152,7 @@ def check_front(
 
 
 def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
-    """Return, for each point, the number of its cell: its combination of values along ``per``."""
+    """Return the cell number of each point. A cell is a combination of values along ``per``."""
     label = np.zeros(next((index.size for index in places.values()), 1), dtype=np.int64)
     for axis in per:
         label = label * sizes[axis] + places[axis]
@@ -164,21 +162,17 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 def _evaluate_both(
     source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    both = {
-        axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
-    } or answer_places
+    both = {a: np.concatenate([answer_places[a], sample[a]]) for a in sample} or answer_places
     values, feasible = source.evaluate(both, goals)
     for part in (slice(count), slice(count, None)):
         yield [row[part] for row in values], feasible[part]
 
 
 def _first_index(wrong: Any) -> list[int]:
-    """Return a list of the first index at which a mask is true; it is empty if there is none."""
     return [int(place) for place in np.flatnonzero(wrong)[:1]]
 
 
 def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
-    """Return random points with a fixed seed, and the neighbours of the first named point."""
     rng = np.random.default_rng(0)
     places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
     if not near_places or not next(iter(near_places.values())).size:
@@ -197,8 +191,6 @@ def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]
 
 
 class _FailureReport:
-    """The query and its conditions, for the message of an internal error."""
-
     def __init__(
         self, source: QuerySource, goals: Sequence[Goal], query: Query | None, per: Sequence[str]
     ) -> None:
@@ -222,7 +214,7 @@ class _FailureReport:
             self.fail("a named point has no finite value", places, values, wrong)
 
     def check_order(self, ranked: Floats, places: Places, named_mask: Mask) -> None:
-        """Raise if a rank is better than the rank before it, or if ties are not in axis order."""
+        """Raise an error if a rank is better than the rank before, or ties are out of order."""
         later, before = ranked[..., 1:], ranked[..., :-1]
         worse, equal = np.zeros(later.shape[1:], dtype=bool), np.ones(later.shape[1:], dtype=bool)
         for mine, theirs in zip(later, before, strict=True):
@@ -265,14 +257,14 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
 
     Each objective decides among the ties of the objectives before it. Several configurations lie
     along ``tie`` if the query asks only for ties, otherwise along ``rank``. Lists for different
-    values of ``per`` may differ in length; shorter lists are padded with NaN, -1, False or an empty
+    values of ``per`` may differ in length. Shorter lists are padded with NaN, -1, False or an empty
     label.
     """
     goals = query.goals
     try:
         choice = _find_points(source, query)
     except InfeasibleError as error:
-        # after an interrupt there may be feasible points that were not visited
+        # after an interrupt, points that were not visited may be feasible
         if type(error) is InfeasibleError and not is_interrupted():
             check_no_feasible_point(source, query)
         raise
@@ -292,7 +284,7 @@ def _find_points(source: QuerySource, query: Query) -> RankedPoints:
     if len(goals) == 1 and not query.has_ties_or_within:
         choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
     else:
-        # a point where a later objective is not finite must not take a rank; with ``within``,
+        # a point where a later objective is not finite must not get a rank; if ``within`` is given,
         # ``top`` only limits the length of the list
         ranked = query.top > 1 and query.within is None
         known = tuple(ObjectiveBound(goal=goal) for goal in goals[1:]) if ranked else ()
@@ -308,11 +300,10 @@ def _find_points(source: QuerySource, query: Query) -> RankedPoints:
 
 
 def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStage) -> RankedPoints:
-    """Return the configurations that are best by the objectives from ``stage`` to the last."""
     first = source.best(stage, (), 1 if query.within is not None else query.top)
     if not first.scores.size or not first.scores[0] < math.inf:
         raise source.no_point_error(stage)
-    if is_interrupted() and not query.has_ties_or_within:  # best by this and all earlier objectives
+    if is_interrupted() and not query.has_ties_or_within:  # best by this and earlier objectives
         return first
     if stage.number < len(query.goals) - 1:
         return RankedPoints.concatenate(list(_optimize_ties(source, query, stage, first)))
@@ -325,11 +316,11 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield, for each value of an objective, the ties that are best by later objectives."""
+    """Yield, for each value of an objective, the ties that later objectives prefer."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1
-        # only the last value can have further ties that the source did not return
+        # only the last value can have further ties, which the source did not return
         if count == 1 and not last:
             yield first.take(first.scores == score)
             continue
@@ -349,7 +340,6 @@ def _optimize_ties(
 def _stack_points(
     parts: Sequence[RankedPoints | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
 ) -> RankedPoints:
-    """Return the configurations of all cells in arrays, padded to the longest list."""
     if isinstance(parts[0], RankedPoints) and not shape:
         return parts[0]
     some = {row: part for row, part in enumerate(parts) if isinstance(part, RankedPoints)}
@@ -369,10 +359,7 @@ def _stack_points(
 def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
     """Return the Pareto front for each value of the axes ``per``, along the dimension ``point``."""
     fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
-    places = {
-        axis: np.concatenate([np.asarray(front.places[axis]) for front in fronts])
-        for axis in source.sizes
-    }
+    places = {a: np.concatenate([np.asarray(f.places[a]) for f in fronts]) for a in source.sizes}
     proven = np.concatenate([front.full_proven_mask() for front in fronts])
     attributes = [front.attributes for front in fronts]
     whole = all(each.get("complete", 1) and not each.get("points_left") for each in attributes)

@@ -1,4 +1,4 @@
-"""The interface that a source of configurations implements, and the record of a query."""
+"""The interface that each source of configurations implements, and the record of a query."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ if TYPE_CHECKING:
     from sweeps.scan.values import FormulaValues
     from sweeps.scan.winners_per_draw import DrawScores
 
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# --- The Dataset that answers a query
-
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
-    """Return the common shape of the index arrays of all axes; (1,) if there is no axis."""
+    """Return the common shape of the index arrays; (1,) if there are no axes."""
     return next((index.shape for index in places.values()), (1,))
 
 
@@ -47,7 +44,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of winners; ``places``, of shape (*per, top), has indices or -1."""
+    """Return the Dataset of winners. ``places`` has their indices (or -1), of shape (*per, top)."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
@@ -69,7 +66,6 @@ def winners_dataset(
 
 
 def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """Replace missing values by NaN, -1, False or an empty label, depending on the dtype."""
     if not np.any(missing):
         return array
     if array.dtype.kind == "i" and array.dtype.itemsize > 1:
@@ -78,10 +74,7 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
     return np.where(missing, np.array(empty, dtype=array.dtype), array)
 
 
-# --- Queries for each value of some axes
-
-
-#: Attributes that are merged from parts by their minimum; most other attributes are added.
+#: Attributes that are merged from parts by their minimum. Most other attributes are added.
 _MIN_KEYS = ("complete", "settled")
 
 
@@ -107,9 +100,10 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """Return, for each value of the axes ``per``, the answer, or the error if no point is feasible.
+    """Return, for each value of the axes ``per``, an answer or the error that no point is feasible.
 
-    If ``per`` is empty, the whole source answers, and errors are raised (OutOfTimeError always).
+    If ``per`` is empty, the whole source answers, and errors are raised. OutOfTimeError is always
+    raised.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -126,7 +120,7 @@ def answers_or_errors(
 
 
 def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[AnyAnswer]:
-    """Return the results that are answers; raise the last error if all are errors."""
+    """Return those results that are answers. If all are errors, raise the last one."""
     result = [part for part in parts if not isinstance(part, InfeasibleError)]
     if not result and isinstance(why := parts[-1], InfeasibleError):
         raise why
@@ -156,7 +150,7 @@ def stack_answers(
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge attributes of parts: keep the minimum of flags and maximum of gaps; add all others."""
+    """Merge attributes of parts: minimum of flags, maximum of gaps, sum of all others."""
     result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -173,7 +167,8 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class RankedPoints:
     """Configurations in arrays of shape (*per, n), best first.
 
-    ``places`` has their indices along each axis (-1: no point); ``scores`` has signed objectives.
+    ``places`` has their indices along each axis (-1: no point). ``scores`` has the signed
+    objectives.
     """
 
     places: Mapping[str, Indices]
@@ -186,17 +181,14 @@ class RankedPoints:
 
     @classmethod
     def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
-        """Return the points of several lists over the same axes as one list."""
-        places = {
-            axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
-            for axis in parts[0].places
-        }
+        """Join several lists of points over the same axes."""
+        places = {a: np.concatenate([p.places[a] for p in parts], axis=-1) for a in parts[0].places}
         return cls(places=places, scores=np.concatenate([part.scores for part in parts], axis=-1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveBound:
-    """A condition on an earlier objective: finite and at most ``score``, or equal if ``exact``."""
+    """A condition on an earlier objective: at most ``score`` and finite, or equal if ``exact``."""
 
     goal: Goal
     score: float = math.inf
@@ -227,14 +219,14 @@ class ObjectiveStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The points of a front in axis order, its attributes, and a mask of points that are proven."""
+    """The points of a front in axis order, its attributes, and the mask of proven points."""
 
     places: Mapping[str, Indices]
     attributes: Mapping[str, Any]
     proven_mask: NDArray[np.bool_] | None = None
 
     def full_proven_mask(self) -> NDArray[np.bool_]:
-        """Return the mask of points that certainly no point dominates."""
+        """Return the mask of points that are proven to be non-dominated."""
         count = len(next(iter(self.places.values()), ()))
         return np.ones(count, dtype=bool) if self.proven_mask is None else self.proven_mask
 
@@ -242,12 +234,12 @@ class Front:
 class QuerySource(Sliceable, Protocol):
     """A space of configurations that can find the best points by one objective.
 
-    Single points can also be evaluated, to check an answer and to add outputs to the answer.
+    It can also evaluate single points, to check an answer and to add outputs to the answer.
     """
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """Return the quantities that a formula can contain."""
+        """Return the quantities that formulas can contain."""
 
     @property
     def fixed_indices(self) -> Mapping[str, int]:
@@ -274,7 +266,7 @@ class QuerySource(Sliceable, Protocol):
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
         """Return the ``top`` best points by a stage's objective, with ties in axis order.
 
-        Points must meet earlier objectives' bounds. Without ``per``, fewer than ``top`` may result.
+        Points must meet the bounds of earlier objectives. Without ``per``, the list may be shorter.
         """
 
     def within_tolerance(
@@ -331,10 +323,9 @@ class QuerySource(Sliceable, Protocol):
         return make_answer(variables, coords, {"question": question})
 
 
-# --- Lists of configurations over all axes, including idle axes, which have no influence
+# --- Lists of configurations over all axes, including idle axes (axes without influence)
 
 
-#: Maximum number of configurations that an answer lists as ties or near-best.
 MAX_LISTED = sizes.LISTED_MOST
 
 
@@ -349,20 +340,20 @@ def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
 def tolerance_limit(best_score: float, tolerance: float) -> float:
     """Return best_score + tolerance * |best_score|, but never infinity.
 
-    Points that are not feasible have an infinite objective, so an infinite limit would admit them.
+    Infeasible points have an infinite objective, so an infinite limit would admit them.
     """
     if not tolerance:
         return best_score
     limit = best_score + tolerance * abs(best_score)
-    if limit == math.inf:  # the product may overflow where the sum does not
+    if limit == math.inf:  # the product may overflow although the sum does not
         limit = 2.0 * (0.5 * best_score + tolerance * (0.5 * abs(best_score)))
     return min(limit, sys.float_info.max)
 
 
 def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
-    """Raise DseError if there are more configurations than can be listed.
+    """Raise DseError if there are too many configurations to list.
 
-    ``what`` is the predicate of the message; ``idle`` axes have no influence. If not ``exact``, the
+    ``what`` is the predicate of the message. ``idle`` axes have no influence. If not ``exact``, the
     message says that there are at least ``count`` configurations.
     """
     if count > MAX_LISTED:
@@ -377,9 +368,9 @@ def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bo
 def ranked_points(
     flat: Indices, scores: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> RankedPoints:
-    """Convert winners, given as flat indices over ``rest``, into an index along each axis."""
+    """Convert winners from flat indices over the axes ``rest`` to an index along each axis."""
     flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
-    if not per:  # drop ranks that have no point
+    if not per:  # drop ranks without a point
         flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
     scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
     return RankedPoints(places=unravel_places(flat, rest, per, sizes), scores=scores)
@@ -388,10 +379,9 @@ def ranked_points(
 def list_all_points(
     flat: Indices, scores: Floats, dims: Sequence[str], sizes: Mapping[str, int], what: str
 ) -> RankedPoints:
-    """Return the configurations at flat indices over ``dims``, for all values of other axes."""
+    """Return the configurations at flat indices over ``dims``, for all values of the other axes."""
     idle = [axis for axis in sizes if axis not in dims]
-    count = flat.size * math.prod(sizes[axis] for axis in idle)
-    check_listable(count, what, idle)
+    check_listable(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
     split = unravel(flat, [sizes[axis] for axis in dims])
     return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
 
@@ -412,7 +402,7 @@ def repeat_over_idle_axes(
 
 
 def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -> RankedPoints:
-    """Merge lists over the same axes; return the ``top`` best points, ties in axis order."""
+    """Merge lists over the same axes; return the ``top`` best points, with ties in axis order."""
     every = RankedPoints.concatenate(parts)
     order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
     scores = np.take_along_axis(every.scores, order, axis=-1)
@@ -430,7 +420,7 @@ def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> R
 def places_in_whole(
     places: Mapping[str, Indices], fixed_indices: Mapping[str, int]
 ) -> dict[str, Indices]:
-    """Convert indices of points in a part into indices in the whole source; -1 is kept."""
+    """Convert indices of points in a part into indices in the whole source; -1 stays -1."""
     fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **fixed}
 

@@ -1,7 +1,5 @@
 """List the options that each verb supports on each source, and why others are unsupported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from symbolic.errors import DseError
@@ -18,8 +16,8 @@ _SELECTION_MODIFIERS = "top ties within gap"
 _WHY_ONE_OBJECTIVE = "it takes one objective"
 _WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer would be wrong"
 
-#: Each row has verbs, sources and modifiers (empty: all of them), and the reason why they cannot be
-#: combined (empty: they can be). The first row that matches decides.
+#: A row has verbs, sources and modifiers (empty: all), and the reason why they cannot be combined
+#: (empty: they can be). The first row that matches decides.
 _RULES = (
     (*("meets ranges borders information law", "rows", ""), "measured rows have no equations"),
     (
@@ -71,7 +69,7 @@ _RULES = (
     ),
 )
 
-#: Why a statistic cannot be bounded over boxes.
+#: Reasons why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {
     "moved": "it depends on an input that is varied, and covers more than 64 points",
     "many": "it has too many values to be computed in advance, and covers more than 64 points",
@@ -96,21 +94,19 @@ def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
 
 
 def reject_statistic(name: str, why: str) -> None:
-    """Raise DseError unless ``name`` is empty; ``why`` is the key of the reason."""
+    """Raise DseError unless ``name`` is empty. ``why`` is the key of the reason."""
     if name:
         raise DseError(f"{name} cannot be bounded: {WHY_UNBOUNDED[why]}; {_WORKAROUNDS[why]}")
 
 
 def check_supported(verb: str, source: str, modifiers: Mapping[str, bool]) -> None:
-    """Raise unless a source supports a verb with the modifiers that are set."""
+    """Raise an error unless a source supports a verb with the given modifiers."""
     if whole := why_unsupported(verb, source):
         raise DseError(f"{verb} does not work on {SOURCES[source]}: {whole}")
-    for modifier, is_set in modifiers.items():
-        if is_set and (why := why_unsupported(verb, source, modifier)):
-            out = "several objectives" if modifier == "objectives" else modifier
-            raise DseError(
-                f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {out} out"
-            )
+    for option, is_set in modifiers.items():
+        if is_set and (why := why_unsupported(verb, source, option)):
+            out = "several objectives" if option == "objectives" else option
+            raise DseError(f"{verb} of {SOURCES[source]} takes no {option}: {why}; leave {out} out")
 
 
 def support_table(verbs: Iterable[str]) -> str:
@@ -118,7 +114,7 @@ def support_table(verbs: Iterable[str]) -> str:
     reasons: dict[str, int] = {}
     lines = [f"| verb | of | {' | '.join(MODIFIERS)} |", f"|---|---|{'---|' * len(MODIFIERS)}"]
     for verb in verbs:
-        rows: dict[str, list[str]] = {}  # the cells of a row, and the sources that have this row
+        rows: dict[str, list[str]] = {}  # cells of a row -> the sources that have this row
         for source in SOURCES:
             cells = []
             for modifier in MODIFIERS:

@@ -44,7 +44,6 @@ from symbolic.statistics import DRAW, RUN
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -66,7 +65,7 @@ def draw_dimension(axes: Collection[str]) -> str:
 class SourceOverDraws(Sliceable):
     """The configurations of a source, each with one value per draw.
 
-    ``fresh`` is the same source with other draws. If ``exact``, the draws list all possible
+    ``fresh`` is the same source with other draws. ``exact`` is True if the draws are all possible
     outcomes.
     """
 
@@ -91,7 +90,7 @@ class SourceOverDraws(Sliceable):
         return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
     def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
-        """Return the scores over the draws, and over the fresh draws (else the draws again)."""
+        """Return scores over the draws and over fresh draws; equal if there are no fresh draws."""
         first = self.source.draw_scores(goal, self.draw_axis)
         return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
@@ -110,10 +109,10 @@ class SourceOverDraws(Sliceable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartChances:
-    """Chances to be best, and regrets, of the likeliest configurations of a part of a source.
+    """The most likely winners of a part of a source: their chances to be best, and their regrets.
 
-    ``columns`` are results by configuration, ``scalars`` are results for the part, and ``count``
-    configurations can be the best.
+    ``columns`` are results by configuration. ``scalars`` are results for the part. ``count`` is the
+    number of configurations that can be the best.
     """
 
     places: Mapping[str, Indices]
@@ -129,7 +128,7 @@ class _PartChances:
 def chances(
     source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
-    """Return the chances to be best of the ``top`` likeliest configurations, and their regrets."""
+    """Return the ``top`` configurations with the largest chances to be best, and their regrets."""
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))
@@ -190,7 +189,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        # a sample shows how far other configurations are from the best
+        # evenly spaced configurations show how far others are from the best
         rivals = np.union1d(rivals, sample_configurations(fresh))
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
@@ -222,19 +221,17 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 # --- Value of information
 # One configuration is the best on average over all draws. If some inputs were known, one could
 # choose the configuration that is best on average for each of their values. The expected gain is
-# the value of knowing these inputs (Raiffa and Schlaifer 1961: EVPI; EVPPI for some).
+# the value of knowing these inputs (Raiffa and Schlaifer 1961: EVPI for all, EVPPI for some).
 
 
-#: Answer if no input has a value of information above its error.
+#: Answer of :func:`_next_to_measure` if the value of every input is within its error.
 NOTHING_TO_MEASURE = "none"
-#: Approximate number of cells into which draws are grouped to find likely winners.
 _CELLS = sizes.CELLS_OF_DRAWS
-#: Maximum number of likely winners, which are the configurations that win the most draws.
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
-    """The value of knowing a set of inputs, its error, and how often this makes each rival best."""
+    """The value of knowing a set of inputs, its error, and how often each rival is then chosen."""
 
     value: float
     error: float
@@ -249,8 +246,8 @@ def information(
 ) -> xr.Dataset:
     """Return the expected value of perfect information on all inputs and on each set of inputs.
 
-    ``nested_grid`` takes the name of a set. It returns the grid with nested draws for this set, and
-    the numbers of outer and of inner draws in each replicate.
+    ``nested_grid`` takes the name of a set. It returns the grid with nested draws for this set, the
+    number of outer draws and the number of inner draws in each replicate.
     """
     first, fresh = source.first_and_fresh_scores(goal)
     assert isinstance(first, GridDrawScores)
@@ -288,7 +285,7 @@ def information(
 
 
 def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
-    """Return the cell of each draw: draws in a cell have equal or similar values in all columns."""
+    """Return the cell of each draw; draws in a cell have similar or equal values in all columns."""
     parts = max(2, round(_CELLS ** (1 / len(columns))))
     keys = []
     for column in columns:
@@ -302,16 +299,15 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 
 
 def _likely_winners(scores: DrawScores) -> Indices:
-    """Return the configurations that win the most draws, and four evenly spaced configurations."""
     able = possible_winners(scores)
     order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
     return np.union1d(able[order[:_MAX_LIKELY_WINNERS]], sample_configurations(scores, 4))
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
-    """Return the known winners and the configurations with the smallest mean in some cell.
+    """Return ``known_winners`` and the configurations with the smallest mean in some cell.
 
-    ``cells`` has the cell of each draw in several partitions of the draws. The result ascends.
+    ``cells`` has the cell of each draw, for several partitions of the draws. The result ascends.
     """
     starts = np.cumsum([0, *(int(numbers.max()) + 1 for numbers in cells[:-1])])
     together = np.stack([numbers + low for numbers, low in zip(cells, starts, strict=True)])
@@ -324,7 +320,6 @@ def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: I
 
 
 def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
-    """Return weighted sums over the draws of each cell: shape (configurations, cells)."""
     result = np.empty((flat.size, int(cells.max()) + 1))
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(result.shape[1]))
@@ -345,7 +340,6 @@ def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> 
 def _value_by_cells(
     sums: Floats, current: int, cells: Indices, scores: DrawScores
 ) -> _InformationValue:
-    """Return the exact value of information if the draws enumerate all outcomes."""
     chosen = np.zeros(len(sums))
     np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
     return _InformationValue(float((sums[current] - sums.min(axis=0)).sum()), 0.0, chosen)
@@ -354,7 +348,7 @@ def _value_by_cells(
 def _value_by_nested_draws(
     goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int
 ) -> _InformationValue:
-    """Return the value of information, where means of inner draws decide the choice.
+    """Return the value of information if means of the inner draws decide the choice.
 
     The minimum of noisy means is too low by about their variance, so the value is too high. With
     half of the n inner draws the value is higher still. This excess measures the bias: it equals
@@ -444,7 +438,6 @@ def _information_dataset(
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """Return the rival that most often replaces the current choice; -1 if no rival ever does."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1
@@ -455,7 +448,10 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """Return the most valuable input; if no value exceeds its error, the best set or all inputs."""
+    """Return the input that is most worth measuring.
+
+    If no single input has a value above its error, return the best set of inputs or all inputs.
+    """
     worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:

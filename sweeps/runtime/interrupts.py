@@ -1,7 +1,8 @@
 """Interrupts and time limits that end a search with the best result so far.
 
 While a query handles interrupts (:func:`return_best_on_interrupt`), the first interrupt only asks
-the query to stop; its loops check :func:`is_interrupted`. The second interrupt raises.
+the query to stop. The loops of the query check :func:`is_interrupted`. The second interrupt raises
+KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -20,25 +21,23 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Minimum time to wait for compiled code; it suffices to load code from the cache. [s]
+#: Minimum time to wait for compiled code, which is enough to load code from the cache. [s]
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
-#: Time after the limit in which the remaining cells of ``per`` still get a quick answer. [s]
+#: Time after the limit in which remaining cells of ``per`` still get a quick answer. [s]
 _GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """Flags of the process, and the thread that went on compiling after its query ended, if any."""
-
     is_handling = False
     is_requested = False
     abandoned_thread: threading.Thread | None = None
 
 
 class Interrupted(KeyboardInterrupt):
-    """A search was interrupted; ``best`` is its answer so far, or None."""
+    """A search was interrupted. ``best`` is its answer so far, or None."""
 
     def __init__(self, message: str, best: Any = None) -> None:
         super().__init__(message)
@@ -46,7 +45,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def request_stop() -> bool:
-    """Ask the running query to end; return False if no query runs or it was asked before."""
+    """Ask the running query to end; return False if no query runs or it is already ending."""
     if not _InterruptState.is_handling or _InterruptState.is_requested:
         return False
     _InterruptState.is_requested = True
@@ -65,9 +64,9 @@ def deadline() -> float:
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Limit the time of the block; an earlier outer limit still applies."""
+    """Limit the time of the block. If an outer limit ends earlier, it still applies."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        yield  # there is no limit, or the query will reject it as invalid
+        yield  # no limit, or a value that the query will reject
         return
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:
@@ -77,7 +76,7 @@ def time_limited(seconds: float | None) -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raise Interrupted or OutOfTimeError if work that has no partial answer must end."""
+    """Raise Interrupted or OutOfTimeError if work without a partial answer must end."""
     if _InterruptState.is_requested:
         raise Interrupted("interrupted before there was an answer")
     if time.monotonic() > _deadline.get():
@@ -85,7 +84,7 @@ def raise_if_interrupted() -> None:
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
-    """Raise OutOfTimeError over a second after the time was up, but not before the first cell."""
+    """Raise OutOfTimeError if the time has been up for a second, except before the first cell."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
             f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "
@@ -101,7 +100,7 @@ def _on_sigint(*_: Any) -> None:
 @contextmanager
 def _handle_interrupts() -> Iterator[None]:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:  # a program with its own handler calls `request_stop` itself
+    if ours:  # a program with its own handler must call `request_stop`
         signal.signal(signal.SIGINT, _on_sigint)
     _InterruptState.is_handling = True
     try:
@@ -142,9 +141,9 @@ def return_best_on_interrupt(query: _F) -> _F:
 
 
 def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
-    """Do work in a thread; raise OutOfTimeError at the deadline, but let the thread continue.
+    """Do work in a thread. At the deadline raise OutOfTimeError, but let the thread continue.
 
-    Later calls then find the work done. ``what`` names the work in the message.
+    Later calls then need not repeat the work. ``what`` names the work in the message.
     """
     failed: list[BaseException] = []
     over = threading.Event()

@@ -19,10 +19,10 @@ class Progress:
     """State of a long run.
 
     ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
-    the run began, and ``compiling`` is the part spent on compiling. [s] ``skipped`` counts values
-    that an earlier run stored; ``infeasible`` counts values not computed because no point of their
-    tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is the relative
-    optimality gap of a certified search, and ``points`` is the size of a front so far.
+    the run began, and ``compiling`` is the time spent on compiling. [s] ``skipped`` counts values
+    that an earlier run stored. ``infeasible`` counts values that were not computed because their
+    tile has no feasible point. ``best`` is the best value of the objective so far. ``gap`` is the
+    relative optimality gap of a certified search. ``points`` is the size of a front so far.
     """
 
     done: int
@@ -38,7 +38,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Return the number of values computed per second, without the time of compilation."""
+        """Return the number of values computed per second. Time of compilation is not counted."""
         seconds = self.elapsed - self.compiling
         return (self.done - self.skipped) / seconds if seconds > 0 else 0.0
 
@@ -57,11 +57,11 @@ class Outcome:
     """Summary of a run.
 
     ``open_dataset`` returns its Dataset. ``seconds`` is the time without ``compiling``. [s]
-    ``share`` is the share of the values that this run computed; ``tiles`` are the numbers of tiles
-    computed by this run and by earlier runs. ``feasible`` is the number of feasible points, or None
-    if all are feasible. ``infeasible`` is the number of values not computed because no point of
-    their tile is feasible. ``old_store`` is the name to which a fresh run moved the earlier store,
-    and ``failures`` are the configurations that could not be computed.
+    ``share`` is the share of the values that this run computed. ``tiles`` has the number of tiles
+    computed by this run, and by earlier runs. ``feasible`` is the number of feasible points, or
+    None if all are feasible. ``infeasible`` counts values that were not computed because their tile
+    has no feasible point. ``old_store`` is the name to which a fresh run moved the earlier store.
+    ``failures`` are the configurations that could not be computed.
     """
 
     open_dataset: Any = None
@@ -105,7 +105,7 @@ class RunCounter:
         self._update_best(best)
 
     def add_done(self, points: int, best: float | None = None) -> None:
-        """Count computed values; ``best`` is the best of these values."""
+        """Count computed values. ``best`` is the best of them."""
         with self.lock:
             self.done += points
             self._update_best(best)
@@ -120,12 +120,12 @@ class RunCounter:
                 self.listener(self.snapshot())
 
     def move_to_failed(self, points: int) -> None:
-        """Count values as failed; a following call of :meth:`add_done` includes them."""
+        """Count values as failed; a later call of :meth:`add_done` counts the same values."""
         self.done -= points
         self.failed += points
 
     def add_infeasible(self, points: int) -> None:
-        """Count values of infeasible tiles; the count of :meth:`add_done` includes them."""
+        """Count values of infeasible tiles; :meth:`add_done` counts the same values."""
         with self.lock:
             self.infeasible += points
 
@@ -148,8 +148,6 @@ class RunCounter:
 
 
 class _QueryProgress:
-    """Progress of one query."""
-
     def __init__(self, listener: Listener, sign: float) -> None:
         self.listener, self.sign, self.start_time = listener, sign, time.monotonic()
         self.latest = Progress(done=0, total=0, elapsed=0.0)
@@ -165,7 +163,7 @@ _query_progress: ContextVar[_QueryProgress | None] = ContextVar("watch", default
 
 @contextmanager
 def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
-    """Report the progress of queries in this context; ``sign`` is -1 if these maximize."""
+    """Report the progress of queries in this context. ``sign`` is -1 for queries that maximize."""
     before = _query_progress.set(None if listener is None else _QueryProgress(listener, sign))
     try:
         yield
@@ -188,14 +186,14 @@ def add_done(points: int) -> None:
 
 
 def report_front_size(points: int) -> None:
-    """Report the number of points of a front so far; this ends the reports of a best value."""
+    """Report the number of points of a front so far, instead of a best value."""
     watch = _query_progress.get()
     if watch is not None:
         watch.latest = replace(watch.latest, points=points)
 
 
 def report_best(value: float, bound: float = -math.inf) -> None:
-    """Report the best value of a search so far, and its lower bound if known."""
+    """Report the best value of a search so far and, if known, its lower bound."""
     watch = _query_progress.get()
     if watch is not None and watch.latest.points is None:
         known = value < math.inf

@@ -1,6 +1,6 @@
 """Memory checks before allocation, and a thread pool.
 
-The checks are needed because Linux grants more memory than exists, and kills processes that use it.
+Linux grants more memory than exists, and kills processes that use it. The checks prevent this.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TypeVar
 from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
-#: Only requests above this size are checked. [B]
+#: Requests of up to this size are not checked. [B]
 _MIN_CHECKED_BYTES = 1 << 26
 #: A request for more than this share of the available memory is an error.
 _SHARE = 0.95
-#: For cgroup v2, then v1: the folder, the files with the limit and the usage, and the key of the
-#: number of reclaimable bytes.
+#: For cgroup v2, then v1: the folder, the file with the limit, the file with the usage, and the key
+#: of the number of reclaimable bytes.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     (
@@ -53,7 +53,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
-    """Return a list with the free memory of a control group [B], or an empty list if unlimited."""
+    """Return the free memory of a control group in a list [B]; an empty list if it is unlimited."""
     with suppress(OSError, ValueError):
         most = int((folder / limit).read_text())
         now = int((folder / used).read_text())
@@ -81,7 +81,7 @@ Result = TypeVar("Result")
 
 
 def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """Return ``work(0)`` to ``work(count - 1)``, called in threads; an error ends further calls."""
+    """Return ``work(0)`` to ``work(count - 1)``, called in threads. An error ends further calls."""
     threads = min(cpu_count(), count)
     if threads <= 1:
         return [work(number) for number in range(count)]

@@ -1,6 +1,6 @@
 """Main loops of all queries, with time limit, interrupt and progress.
 
-A search (:func:`run_search`) repeatedly splits or evaluates its most promising open pieces, and
+A search (:func:`run_search`) repeatedly splits or evaluates its most promising open pieces. It
 drops pieces that cannot change the answer. A scan (:func:`iterate_batches`) visits all pieces.
 """
 
@@ -20,7 +20,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(slots=True, kw_only=True)
 class SearchStats:
-    """The counts of a search, and its deadline as a :func:`time.monotonic` time."""
+    """The counts of a search, and its deadline (a time of :func:`time.monotonic`)."""
 
     deadline: float = math.inf
     boxes: int = 0
@@ -40,14 +40,14 @@ class SearchStats:
         return is_interrupted() or time.monotonic() > self.deadline
 
     def share_time(self, end: float, parts: int) -> None:
-        """Set the deadline for the next of ``parts`` searches that share the time until ``end``."""
+        """Set the deadline of this search: ``parts`` searches share the time until ``end``."""
         if end < math.inf:
             now = time.monotonic()
             self.deadline = now + max(end - now, 0.0) / max(parts, 1)
 
 
 class Search(Protocol):
-    """A search over pieces of a space; open pieces must still be split or evaluated."""
+    """A search over pieces of a space. Open pieces must still be split or evaluated."""
 
     def has_open_pieces(self) -> bool:
         """Drop the pieces that cannot change the answer; return True if a piece is left."""
@@ -64,7 +64,7 @@ def run_search(
 ) -> bool:
     """Make steps until no piece is open; return False if a limit is reached before.
 
-    The limits are the deadline and ``max_boxes``. The limits hold only after ``min_steps`` steps.
+    The deadline and ``max_boxes`` are no limits for the first ``min_steps`` steps.
     """
     done = 0
     while search.has_open_pieces():
@@ -81,10 +81,10 @@ def iterate_batches(
     points: int,
     report_left: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
-    """Yield the batches of a scan until an interrupt; each item of ``batches`` has a point count.
+    """Yield the batches of a scan. ``batches`` has pairs of a batch and its number of points.
 
-    An interrupt raises an error. But if ``report_left`` is given, the results so far are an answer:
-    the loop ends after a call of ``report_left`` with the number of points that are left.
+    An interrupt raises an error. With ``report_left``, an interrupt instead ends the loop after
+    ``report_left`` is called with the number of remaining points.
     """
     add_total(points)
     left = points

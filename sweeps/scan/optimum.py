@@ -1,4 +1,4 @@
-"""Find the best points or the front of a grid by evaluating it tile by tile."""
+"""Find the best points or the front of a grid. The grid is evaluated tile by tile."""
 
 from __future__ import annotations
 
@@ -24,17 +24,14 @@ from sweeps.runtime.search_loop import iterate_batches
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node
 
-# --- The smallest values along some axes, and their indices
-
 
 def top_k(
     values: Floats, dims: Sequence[str], per: Sequence[str], count: int
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the ``count`` smallest values for each cell of the axes ``per``.
 
-    The first result has flat indices over the other axes (-1 if there is no finite value), and the
-    second has the values. Both have the shape (*per, count). The third has the names of the other
-    axes.
+    There are three results: flat indices over the other axes (-1 if there is no finite value), the
+    values, and the names of the other axes. Indices and values have the shape (*per, count).
     """
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
@@ -57,7 +54,7 @@ def top_k(
 def broadcast_axes(
     values: Floats, dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Broadcast values along the axes ``extra_axes`` and return them, and the names of all axes."""
+    """Return values broadcast along the axes ``extra_axes``, and the names of all axes."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
     return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
@@ -68,8 +65,8 @@ def add_idle_axes(
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the winners over all axes, including idle axes, along which all points tie.
 
-    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. Each of the first
-    ``top`` winners over all axes has the ``rest`` indices of one of these results.
+    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. The winners over
+    all axes are these results at the first indices of the idle axes.
     """
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]
@@ -95,8 +92,7 @@ def unravel_places(
     flat: Indices, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> dict[str, Indices]:
     """Convert flat indices over ``rest``, of shape (*per, top), to an index along every axis."""
-    shape = tuple(sizes[axis] for axis in rest)
-    split = unravel(np.maximum(flat, 0), shape)
+    split = unravel(np.maximum(flat, 0), tuple(sizes[axis] for axis in rest))
     places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
     for axis, index in zip(rest, split, strict=True):
         places[axis] = np.asarray(index, dtype=np.int64)
@@ -109,9 +105,7 @@ def unravel_places(
     return places
 
 
-#: Number of points of a tile; its values are reduced and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
-#: Number of points evaluated in one batch if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
 
 
@@ -123,7 +117,7 @@ def scan_top_k(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return the result of :func:`top_k` for an objective (a node per graph) over ``dims``."""
+    """Return :func:`top_k` of an objective over ``dims``; the objective has a node per graph."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
         return top_k(_evaluate(grid, objectives, dims), dims, per, top)
@@ -143,7 +137,7 @@ def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
 def _top_k_in_blocks(
     grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Compute :func:`top_k` for many short rankings, in blocks along the first ``per`` axis."""
+    """Return :func:`top_k` for many short rankings, block by block along the first ``per`` axis."""
     size = grid.axes[per[0]].size
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
     parts = []
@@ -165,7 +159,7 @@ def _top_k_fused(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Compute :func:`top_k` by a loop nest that stores only the best values of each tile."""
+    """Return :func:`top_k` by a loop nest that stores only the best values of each tile."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -188,7 +182,6 @@ def _top_k_fused(
 def _merge_top_k(
     best: Floats, best_places: Indices, values: Any, places: Any
 ) -> tuple[Floats, Indices]:
-    """Merge new values and their indices into the best so far; ties go to the lower index."""
     joined, at = np.concatenate([best, values]), np.concatenate([best_places, places])
     order = np.lexsort((at, joined))[: best.size]
     return joined[order], at[order]
@@ -200,8 +193,7 @@ def ravel_with_switches(
     """Convert flat indices over ``plain`` into flat indices over ``rest``, given switch labels."""
     if not any(dim in labels for dim in rest):
         return flat
-    split = unravel(np.maximum(flat, 0), grid.shape(plain))
-    along = dict(zip(plain, split, strict=True))
+    along = dict(zip(plain, unravel(np.maximum(flat, 0), grid.shape(plain)), strict=True))
     index = [along.get(d, np.full(flat.shape, labels.get(d, 0))) for d in rest]
     places = ravel(index, grid.shape(rest))
     places[flat < 0] = -1
@@ -211,7 +203,7 @@ def ravel_with_switches(
 def _top_k_of_case(
     grid: Grid, key: Key, node: Node, dims: Sequence[str], top: int, skipped_tiles: SkippedTiles
 ) -> tuple[Floats, Indices]:
-    """Return the ``top`` smallest values over some axes and their flat indices (-1: none)."""
+    """Return the ``top`` smallest values over some axes, and their flat indices (-1: no value)."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
         values = grid.evaluate([node], key, dims)[0].reshape(-1)
@@ -223,7 +215,7 @@ def _top_k_of_case(
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
     def may_improve(enclosures: list[Any], _: Any) -> Mask:
-        return np.asarray(enclosures[0].lo < best[-1])  # a tie in a later tile has a higher index
+        return np.asarray(enclosures[0].lo < best[-1])  # ties go to earlier tiles
 
     def work(numbers: Indices) -> tuple[Floats, Indices]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
@@ -240,13 +232,10 @@ def _top_k_of_case(
     return best, result
 
 
-#: A tile is compared with at most this number of points of the front.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 
 
 class _RunningFront:
-    """The front so far: the objectives (rows) of its points, and their ascending flat indices."""
-
     def __init__(self, objectives: int) -> None:
         self.values = np.empty((objectives, 0))
         self.places = np.empty(0, dtype=np.int64)
@@ -270,7 +259,6 @@ class _RunningFront:
 def _scan_front_of_case(
     grid: Grid, goals: Sequence[Goal], key: Key, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> _RunningFront:
-    """Return the front over ``dims``, which are not switch axes, under one set of switch labels."""
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
@@ -297,7 +285,7 @@ def _scan_front_of_case(
 
 
 def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """Return the front, in axis order and without equal points, as an index along every axis."""
+    """Return the front as an index along every axis, in axis order and without equal points."""
     check_grid(grid)
     dims = grid.sort_axes(dims_of(grid, goals))
     plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))

@@ -1,4 +1,4 @@
-"""Aggregate the values of formulas over a grid that is not stored, or over a Dataset."""
+"""Aggregate the values of formulas over a Dataset or over a grid that is not stored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DatasetTable:
         self.conditions = [parse_condition(text, self.quantities) for text in where]
 
     def part_at(self, indexers: Indexers) -> DatasetTable:
-        """Return the part at an index or slice of some axes; all axes stay."""
+        """Return the part at an index or slice of some axes. All axes stay."""
         return DatasetTable(select_part(self.ds, indexers), self.where)
 
     @property
@@ -117,7 +117,7 @@ class DatasetTable:
 
 
 def select_part(ds: xr.Dataset, indexers: Indexers) -> xr.Dataset:
-    """Return the part of a Dataset at an index or slice of some axes; all axes stay."""
+    """Return the part of a Dataset at an index or slice of some axes. All axes stay."""
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     return ds.isel(cut) if cut else ds
 
@@ -127,16 +127,16 @@ def _is_lazy(variable: Any) -> bool:
 
 
 def axis_sizes(ds: xr.Dataset) -> dict[str, int]:
-    """Return the length of each axis; the study's axes come first, as their order breaks ties."""
+    """Return the length of each axis. The study's axes come first, as their order breaks ties."""
     sizes = {str(dim): int(size) for dim, size in ds.sizes.items()}
     listed = [axis for axis in str(ds.attrs.get("axes", "")).split() if axis in sizes]
     return {axis: sizes[axis] for axis in (*listed, *sizes)}
 
 
 def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Turn columns of measured rows into axes; a row is feasible only at the values recorded in it.
+    """Turn columns of measured rows into axes. A row is feasible only at its recorded values.
 
-    Names that are not columns, or are axes already, are ignored.
+    Names that are no columns or already axes are ignored.
     """
     columns = [str(n) for n, v in ds.variables.items() if v.dims == (ROW_DIMENSION,)]
     names = [name for name in names if name in columns and name not in ds.dims]
@@ -152,7 +152,6 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return ds.assign_attrs(axes=" ".join([*names, ROW_DIMENSION])) if names else ds
 
 
-#: Number of points of a Dataset that are read in one block.
 BLOCK = sizes.TABLE_BLOCK
 
 ValueRanges = Sequence[tuple[float, float]]
@@ -172,7 +171,7 @@ AnyAggregate = TypeVar("AnyAggregate", bound=Aggregate)
 
 
 class GridValues:
-    """The values of formulas over a grid, except in tiles where the conditions cannot be met."""
+    """The values of formulas over a grid. Tiles where the conditions cannot be met are left out."""
 
     def __init__(self, grid: Grid, text: str, *more: str) -> None:
         check_grid(grid, require_feasible=False)
@@ -193,7 +192,7 @@ class GridValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """Aggregate the values; tiles that lie outside of ``value_ranges`` are skipped."""
+        """Aggregate the values. Tiles that lie outside of ``value_ranges`` are skipped."""
         whole, self.skipped_tiles = make(), SkippedTiles()
         keys = self.grid.graphs
         roots = {key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in keys}
@@ -233,7 +232,6 @@ class GridValues:
                 whole.add(part)
 
     def _formula_nodes(self, key: Key) -> list[Node]:
-        """Return the formulas over the leaves; NaN at points where an input has no value."""
         grid, result = self.grid, []
         for node in self.nodes:
             value = grid.graphs[key].flatten(node)
@@ -244,10 +242,7 @@ class GridValues:
 
 
 def no_number_error(source: FormulaValues) -> InfeasibleError:
-    """Return the error to raise if a formula is NaN at all feasible configurations.
-
-    If a grid has no feasible point, :func:`sweeps.bounds.checks.check_grid` raises its error.
-    """
+    """Return the error to raise if a formula is NaN at all feasible configurations."""
     if isinstance(source, GridValues):
         check_grid(source.grid)
     texts = " and ".join(map(repr, source.conditions)) or "all conditions"
@@ -257,7 +252,7 @@ def no_number_error(source: FormulaValues) -> InfeasibleError:
 
 
 def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
-    """Yield blocks of a Dataset along the dimensions ``dims``; each chunk is read once."""
+    """Yield blocks of a Dataset along the dimensions ``dims``. Each chunk is read once."""
     sizes = {dim: int(ds.sizes[dim]) for dim in dims}
     largest = max(ds.variables.values(), key=lambda variable: variable.size, default=None)
     chunks: Mapping[Any, tuple[int, ...]] = {}
@@ -277,9 +272,8 @@ def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
             yield part.isel({dim: slice(*ends) for dim, ends in zip(dims, bounds, strict=True)})
 
 
-def _chunk_slices(lengths: Sequence[int]) -> list[slice]:
-    ends = list(itertools.accumulate(lengths, initial=0))
-    return [slice(low, high) for low, high in itertools.pairwise(ends)]
+def _chunk_slices(lengths: Sequence[int]) -> Iterator[slice]:
+    return itertools.starmap(slice, itertools.pairwise(itertools.accumulate(lengths, initial=0)))
 
 
 class TableValues:
@@ -303,7 +297,7 @@ class TableValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """Aggregate all values, also those outside of ``value_ranges``."""
+        """Aggregate all values, including those outside of ``value_ranges``."""
         whole = make()
         for part in iterate_blocks(self.ds[self.names], self.dims):
             table = DatasetTable(part, self.where)
@@ -318,7 +312,6 @@ class TableValues:
 
 
 def _contiguous_row(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Broadcast an array to a shape, and return it as a writable row; copy only if needed."""
     whole: NDArray[Any] = np.asarray(array, dtype=kind)
     if whole.shape != shape:
         whole = np.broadcast_to(whole, shape)
@@ -326,13 +319,13 @@ def _contiguous_row(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[A
 
 
 #: The values of formulas over a source. Each value stands for ``weight`` configurations.
-#: ``gather(make, value_ranges)`` returns an aggregate, created by ``make``, of all values; it may
-#: skip values outside of the ranges.
+#: ``gather(make, value_ranges)`` feeds all values to an aggregate created by ``make``; values
+#: outside of the ranges may be left out.
 FormulaValues = GridValues | TableValues
 
 
 def condition_texts(ds: xr.Dataset, more: Sequence[str]) -> tuple[str, ...]:
-    """Return the texts of the conditions stored in a Dataset, and of those in ``more``."""
+    """Return the texts of the conditions stored in a Dataset, and the texts in ``more``."""
     carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
     return tuple(dict.fromkeys([*texts, *more]))

@@ -1,8 +1,9 @@
 """Decompose the variance of an output over a grid by its axes, exactly and in blocks.
 
 Every feasible point has the same weight. The first-order part of an axis (Sobol's index times the
-variance) is the variance of the means along the axis. The total part is the mean variance that is
-left given all other axes. If all points are feasible, this is the usual analysis of variance.
+variance) is the variance of the means along the axis. The total part of an axis is the mean of the
+variance along this axis at fixed indices of all other axes. If all points are feasible, this is the
+usual analysis of variance.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Number of points of a block, for which all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
-#: If (largest - smallest value) / magnitude is below this, the differences are due to rounding.
+#: If the range of values divided by their magnitude is below this, it is due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ class VarianceDecomposition:
     """The parts of a variance by axis, and the means along each axis.
 
     ``first[k]`` and ``total[k]`` are variances. At each value of axis ``k``, ``means[k]`` is the
-    mean of the feasible points (NaN if there are none), and ``counts[k]`` is their number.
+    mean of the feasible points (NaN if there are none), and ``counts[k]`` counts these points.
     """
 
     count: int
@@ -126,14 +126,14 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield, per pass, the axes that are whole for the first time, and the axes that are split."""
+    """Yield for each pass the axes that become whole, and the axes that are split."""
     left = list(range(len(shape)))
     first = True
     while left or first:
         split: list[int] = []
         points = math.prod(shape)
         done = [axis for axis in range(len(shape)) if axis not in left]
-        for axis in [*done, *left[:-1]]:  # the last axis that is left stays whole
+        for axis in [*done, *left[:-1]]:  # the last remaining axis stays whole
             if points <= limit:
                 break
             split.append(axis)
@@ -145,7 +145,6 @@ def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], 
 
 
 def _blocks(shape: Sequence[int], split: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices that cover a grid; their length is 1 along all split axes but the last."""
     rest = math.prod(size for axis, size in enumerate(shape) if axis not in split)
     steps = dict.fromkeys(split, 1)
     if split:

@@ -1,7 +1,7 @@
 """Find the configurations that are best in some draw, and how often each is best.
 
-Only the minimum of each draw is stored. A first pass collects configurations that are as good as
-the minimum so far: no others can be best. A second pass evaluates these candidates again.
+Only the minimum of each draw is stored. A first pass collects the configurations that are at least
+as good as the minimum so far. No others can be best. A second pass evaluates them again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, half_width, 
 from symbolic.ops import references
 from symbolic.statistics import DRAW
 
-#: Function that takes values (configurations, draws) and each configuration's index or position.
+#: Function that takes values (configurations, draws) and an index or position per configuration.
 ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
-#: Draws without replicates are split into this number of parts, which are treated as replicates.
+#: Draws without replicates are split into this number of parts, which serve as replicates.
 _REPLICATES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawScores(ABC):
-    """The signed objective over configurations and draws, infinite at infeasible points.
+    """The signed objective over configurations and draws. It is infinite at infeasible points.
 
     There are ``count`` configurations over the ``axes``. The ``weights`` of the draws sum to 1. The
     draws consist of ``replicates`` equal parts, each of which is an independent sample.
@@ -51,27 +51,30 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """Pass every configuration, with its flat index, to a consumer, from several threads.
+        """Call a consumer with all configurations and their flat indices, from several threads.
 
-        ``may_matter`` takes lower bounds of configurations' values in all draws; configurations for
-        which it returns False may be left out.
+        ``may_matter`` takes lower bounds of the values of configurations in all draws.
+        Configurations for which it returns False may be left out.
         """
 
     @abstractmethod
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
+        """Call a consumer with the configurations whose indices are in ``flat``.
+
+        The consumer also gets the position of each configuration in ``flat``.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridDrawScores(DrawScores):
-    """The scores of a grid whose points NumPy or a loop nest evaluates."""
+    """The scores of a grid. NumPy or a loop nest evaluates its points."""
 
     grid: Grid
     goal: Goal
 
     @classmethod
     def from_grid(cls, grid: Grid, goal: Goal) -> GridDrawScores:
-        """Return the scores of an objective; axes without influence are left out."""
+        """Return the scores of an objective. Axes without influence are left out."""
         check_grid(grid)
         rest, draws = grid.sort_axes(dims_of(grid, [goal]) - {DRAW}), grid.axes[DRAW]
         return cls(
@@ -84,7 +87,7 @@ class GridDrawScores(DrawScores):
         )
 
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """Pass every configuration, with its flat index, to a consumer, from several threads."""
+        """Call a consumer with all configurations and their flat indices, from several threads."""
         grid, rest = self.grid, self.axes
         plain = grid.non_switch_axes(rest)
         for at, key in grid.keys(rest):
@@ -97,10 +100,9 @@ class GridDrawScores(DrawScores):
             visit_rows(grid, key, [node], plain, (DRAW,), consume_rows, may_matter)
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
+        """Call a consumer with the configurations whose indices are in ``flat``."""
         grid, rest = self.grid, self.axes
-        split = unravel(flat, grid.shape(rest))
-        places = dict(zip(rest, split, strict=True))
+        places = dict(zip(rest, unravel(flat, grid.shape(rest)), strict=True))
         for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)
             for axis, place in at.items():
@@ -112,9 +114,7 @@ class GridDrawScores(DrawScores):
             used = {name: grid.leaves[key][name] for name in references(node)}
             plain = {axis: i[numbers] for axis, i in places.items() if axis not in at}
             part = gather_points(replace(grid, leaves={key: used}), key, plain, (DRAW,))
-            copies = (
-                1 if plain else numbers.size
-            )  # if all axes are switch axes, the part is one point
+            copies = 1 if plain else numbers.size  # without other axes, the part is a single point
 
             def consume_points(
                 rows: list[Floats], first: int, numbers: Indices = numbers, c: int = copies
@@ -132,7 +132,7 @@ class TableDrawScores(DrawScores):
 
     @classmethod
     def from_table(cls, table: DatasetTable, goal: Goal, draw_axis: str) -> TableDrawScores:
-        """Return the scores of an objective; replicates are equal parts of consecutive draws."""
+        """Return the scores of an objective. Replicates are equal parts of consecutive draws."""
         values, dims = table.values([goal])
         size, rest = table.axes[draw_axis], tuple(axis for axis in dims if axis != draw_axis)
         whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
@@ -155,22 +155,22 @@ class TableDrawScores(DrawScores):
         )
 
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """Pass every configuration, with its flat index, to a consumer, from several threads."""
+        """Call a consumer with all configurations and their flat indices, from several threads."""
         consume(self.values, np.arange(len(self.values)))
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass a consumer the configurations with indices ``flat``, and positions in ``flat``."""
+        """Call a consumer with the configurations whose indices are in ``flat``."""
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
-    """Chances and mean regrets of some configurations; tied winners share a draw equally.
+    """Chances and mean regrets of some configurations. Tied winners share a draw equally.
 
-    ``replicate_chances`` and ``replicate_regrets`` have shape (configurations, replicates).
+    ``replicate_chances`` and ``replicate_regrets`` have the shape (configurations, replicates).
     ``no_winner_weight`` is the weight of the draws without a feasible configuration; regrets are
     means over the other draws. ``losses`` is the number of draws in which another configuration is
-    better; ``distance_to_best`` is the root mean square distance to the best other configuration.
+    better. ``distance_to_best`` is the root mean square distance to the best other configuration.
     """
 
     chance: Floats
@@ -185,8 +185,7 @@ class WinStatistics:
 def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
     """Return a larger half width of a mean's interval if few draws contribute to the mean.
 
-    ``count`` draws contribute to the mean; ``size`` is the amount that one more draw might
-    contribute.
+    ``count`` draws contribute to the mean. One more draw might contribute ``size``.
     """
     count = np.asarray(count, dtype=np.float64)
     some = np.maximum(count, 1.0)
@@ -196,7 +195,7 @@ def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: 
 
 
 def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Floats:
-    """Return half the widths of the intervals of the selected configurations' regrets."""
+    """Return half the width of the interval of each selected configuration's regret."""
     width = half_width(statistics.replicate_regrets[selection])
     return widen_for_few_draws(
         width,
@@ -208,7 +207,7 @@ def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Float
 
 
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
-    """Return the win statistics of the configurations with the indices in ``flat``.
+    """Return the win statistics of the configurations at the indices ``flat``.
 
     These configurations are compared only with each other.
     """
@@ -246,16 +245,14 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
         )
 
 
-#: Number of configurations visited first; their minima exclude most other configurations.
 _FIRST_VISITED = sizes.LEADERS_FIRST
-#: On fresh draws, each configuration is compared with at most this number of likely winners.
 MAX_RIVALS = sizes.CHANCE_RIVALS
-#: Relative difference up to which values may be equal: loop nests and NumPy round differently.
+#: Values with at most this relative difference may be equal: nests and NumPy round differently.
 _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """Return, ascending, all configurations that win or tie in some draw, and perhaps more."""
+    """Return, ascending, all configurations that win or tie in some draw, and perhaps others."""
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))
@@ -270,7 +267,7 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
 def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
     """Return all configurations with the smallest mean in some cell of draws, and perhaps others.
 
-    ``cells`` (partitions, draws) is as in :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
+    :func:`sweeps.nest.reduce.sum_cells` describes ``cells`` (partitions, draws).
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights
@@ -310,7 +307,7 @@ def _collect_winners(
 
     def collect(values: Floats, flat: Indices) -> None:
         numbers = np.empty(len(values), dtype=np.int64)
-        # threads may overwrite each other's minima; then only more configurations are returned
+        # threads may overwrite each other's minima, which only adds configurations to the result
         if count := find_winners(values, numbers):
             result.append(flat[numbers[:count]])
 

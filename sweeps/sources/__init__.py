@@ -1,1 +1,1 @@
-"""Sources of queries: a scan of a grid (`grid_scan`), a proof (`grid_proof`), a `table`."""
+"""Sources of queries: `grid_scan` scans a grid, `grid_proof` certifies, `table` reads a Dataset."""

@@ -52,8 +52,6 @@ from symbolic.ops import Node, constant
 if TYPE_CHECKING:
     import xarray as xr
 
-
-#: Maximum number of boxes in memory during a search for all near-best configurations.
 _MAX_BOXES = sizes.LISTED_BOXES
 
 
@@ -81,7 +79,7 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
     grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
     if query.time_limit is not None:
         preload_xarray()
-    if not front:  # `certified_front` makes these checks itself
+    if not front:  # `certified_front` checks this itself
         prepare_search(tally.deadline)
     for roots in _objective_roots(grid, query):
         reject_statistic(unexpanded_statistic(grid, roots), "many")
@@ -98,7 +96,6 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
 
 
 def _objective_roots(grid: Grid, query: Query) -> list[dict[tuple[str, ...], Node]]:
-    """Return, for each objective, a mapping from switch labels to its node over the leaves."""
     return [{key: objective_node(grid, key, goal) for key in grid.graphs} for goal in query.goals]
 
 
@@ -116,7 +113,7 @@ class GridProof(GridSource):
         return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
-        """Return a case per switch label: a stage's objective under bounds on earlier ones."""
+        """Return a case per set of switch labels: an objective under bounds on earlier ones."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
         return [
@@ -128,7 +125,7 @@ class GridProof(GridSource):
         """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         grid, search = self.grid, self.state
         shape = grid.shape(per)
-        # several winners may differ only along axes without influence, so these axes are included
+        # several winners may differ only along axes without influence, so include these axes
         axes = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
         parts = self._stage_cases(stage, axes)
         lost, winners = False, []
@@ -140,7 +137,7 @@ class GridProof(GridSource):
             for result in winners[-1]:
                 late = search.stats.is_late or result.bound < math.inf
                 lost |= result.place is None and late
-        # allocate the arrays only after all cells were searched in time
+        # allocate the arrays only if all cells were searched in time
         places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
         scores = np.full((*shape, top), math.inf)
         for cell, ranked in zip(np.ndindex(*shape), winners, strict=True):
@@ -156,7 +153,7 @@ class GridProof(GridSource):
                 f"{'' if limit is None else f' in {limit:g} s'}, nor is it proven that there is "
                 "none: give more time, or relax the constraints"
             )
-        if not per:  # drop the ranks without a point
+        if not per:  # drop ranks without a point
             ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
             places = {axis: index[:ranks] for axis, index in places.items()}
             scores = scores[:ranks]
@@ -215,7 +212,7 @@ class GridProof(GridSource):
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """Return the Pareto front, without equal points; parts share the time that is left."""
+        """Return the Pareto front, without equal points. The parts share the remaining time."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
@@ -228,8 +225,8 @@ class GridProof(GridSource):
         """Return the certificate of each objective, and the work done, as attributes.
 
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
-        bound, relative to the value: 0 if the value is the proven optimum. For several objectives,
-        these values are lists. ``settled`` is 1 if ties are broken by axis order.
+        bound, relative to the value. It is 0 if the value is the proven optimum. For several
+        objectives, both are lists. ``settled`` is 1 if ties are broken by axis order.
         ``points_visited`` counts evaluations; ``points_excluded`` counts points excluded by bounds.
         """
         tally, bounds, gaps = self.state.stats, [], []
@@ -241,7 +238,7 @@ class GridProof(GridSource):
                 continue
             values = [winner.value for winner in winners]
             if len(goals) > 1 and len(winners) == 1 and not answer.sizes:
-                # the search for later objectives may improve a value that has a gap
+                # a search for later objectives may improve a value that has a gap
                 name = objective_name(goals, number, answer.variables)
                 values = [min(values[0], goal.sign * float(answer[name]))]
             off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
@@ -262,22 +259,17 @@ class GridProof(GridSource):
         }
 
 
-# --- The choice between a scan and a proof
-
-
-#: Up to this number of points, a scan is as fast as a proof.
 SCAN_FIRST_POINTS = sizes.SCANNED
-#: Up to this number of points, a scan replaces a proof that takes longer than the scan.
 MAX_SCAN_POINTS = sizes.SCANNABLE
 #: Number of points per second that a scan evaluates.
 SCAN_POINTS_PER_SECOND = 1e9
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:
-    """Return the optimum of any source; the attribute ``method`` says how a grid was searched.
+    """Return the optimum of any source. The attribute ``method`` says how a grid was searched.
 
-    ``"auto"`` scans small grids, and also larger grids if several ranks are wanted. For other grids
-    it searches for a certificate for as long as a scan would take. Without success, it scans.
+    ``"auto"`` scans small grids, and also larger grids if several ranks are wanted. In other grids
+    it searches for a certificate for as long as a scan would take. If it finds none, it scans.
     """
     if not isinstance(source, GridScan) or query.method == "scan":
         return optimum(source, query)
@@ -308,7 +300,7 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
-    """Return the front of any source; ``"auto"`` scans grids of at most MAX_SCAN_POINTS points."""
+    """Return the front of any source. ``"auto"`` scans grids of at most MAX_SCAN_POINTS points."""
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid
         vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS

@@ -1,4 +1,4 @@
-"""A grid as a source that is scanned: compiled loop nests evaluate every point and store none."""
+"""A grid as a source that is scanned: compiled loop nests evaluate every point but store none."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
-    """Return the node of an objective, infinite where the bound of an earlier objective fails."""
+    """Return the node of an objective; infinite where an earlier objective breaks its bound."""
     bounds = stage.earlier_bounds
     before = [bound.condition(objective_node(grid, key, bound.goal)) for bound in bounds]
     root = objective_node(grid, key, stage.goal)
@@ -52,7 +52,7 @@ def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
 
 
 class GridSource(QuerySource, Protocol):
-    """The methods that `GridScan` and `GridProof` have in common."""
+    """The common methods of `GridScan` and `GridProof`."""
 
     grid: Grid
 
@@ -97,7 +97,7 @@ class GridSource(QuerySource, Protocol):
 
     @property
     def is_cheap(self) -> bool:
-        """True if evaluating single points is cheap; False while a statistic is not computed."""
+        """True if single points are cheap to evaluate: all statistics are already computed."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
         return all(leaf.pending_group is None for leaf in every)
 
@@ -119,7 +119,7 @@ class GridSource(QuerySource, Protocol):
         return GridValues(subgrid(self.grid, indexers or {}), text, *more)
 
     def draw_scores(self, goal: Goal, along: str) -> GridDrawScores:
-        """Return the objective of each configuration in each draw; the draws' axis is `DRAW`."""
+        """Return the objective of each configuration in each draw. The draws' axis is `DRAW`."""
         return GridDrawScores.from_grid(self.grid, goal)
 
 
@@ -129,7 +129,7 @@ def _flat_places(places: Places) -> dict[str, Indices]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridScan(GridSource):
-    """A grid as a source that evaluates all points, except in tiles that bounds exclude."""
+    """A grid as a source that evaluates all points except in tiles that bounds exclude."""
 
     grid: Grid
     skipped_tiles: SkippedTiles = field(default_factory=SkippedTiles)
@@ -143,10 +143,7 @@ class GridScan(GridSource):
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """Return each graph's objective, its axes, and the parts into which the grid is cut.
-
-        The statistics of one part fit in memory.
-        """
+        """Return each graph's objective, its axes, and parts of the grid that fit in memory."""
         grid = self.grid
         nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
         roots = {key: [node] for key, node in nodes.items()}
@@ -159,17 +156,17 @@ class GridScan(GridSource):
         answer_part: Callable[[GridScan], RankedPoints],
         top: int | None = None,
     ) -> RankedPoints:
-        """Answer for each part of the grid separately, one after the other; merge the results."""
+        """Answer for one part of the grid after the other; merge the answers."""
         result: list[RankedPoints] = []
         for cut in cuts:
             part = subgrid(self.grid, cut)
-            part.cache["checked"] = True  # the check only applies to the whole grid
+            part.cache["checked"] = True  # the check applies only to the whole grid
             here = answer_part(replace(self, grid=part))
             ((axis, where_),) = cut.items()
             index = here.places[axis]
             moved = {**here.places, axis: np.where(index < 0, -1, index + where_.start)}
             result.append(replace(here, places=moved))
-            if top is not None:  # keep only the best so far
+            if top is not None:  # keep only the best points so far
                 result = [merge_ranked_points(result, top)]
         return merge_ranked_points(result, top)
 
@@ -188,7 +185,7 @@ class GridScan(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """Return all points within a tolerance of a value; bounds exclude tiles above the limit."""
+        """Return all points within a tolerance of a value. Bounds exclude tiles above the limit."""
         grid = self.grid
         nodes, dims, cuts = self._stage_nodes(stage)
         if len(cuts) > 1:
@@ -225,7 +222,7 @@ class GridScan(GridSource):
 def _points_below(
     grid: Grid, key: Key, node: Node, dims: Sequence[str], limit: float, skipped_tiles: SkippedTiles
 ) -> Iterator[tuple[Indices, Floats]]:
-    """Yield the values <= ``limit`` and their flat indices over ``dims`` (without switch axes)."""
+    """Yield the values <= ``limit``, and their flat indices over ``dims`` (without switch axes)."""
 
     def add_tile(points: list[Any], values: Floats, _: Any, origin: int) -> None:
         flat = np.flatnonzero(values[0] <= limit)

@@ -78,10 +78,7 @@ class TableScan(QuerySource):
         return TableDrawScores.from_table(self.table, goal, along)
 
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
-        """Return the objective of a stage and its axes.
-
-        It is infinite where a point is infeasible or breaks the bound of an earlier objective.
-        """
+        """Return a stage's objective (infinite where a point is excluded) and its axes."""
         if stage.goals not in self._values_cache:
             self._values_cache[stage.goals] = self.table.values(stage.goals)
         values, dims = self._values_cache[stage.goals]

@@ -1,4 +1,4 @@
-"""Access to stores in a local folder or under an fsspec URL; a key appears only when complete."""
+"""Access to stores in a local folder or under an fsspec URL. Keys appear only when complete."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from symbolic.errors import DseError, OtherProcessError, UnreachableError
 PRIVATE_FOLDER = ".simt-dse"
 #: Suffix of files that are being written.
 PART_SUFFIX = ".part"
-#: Keys by which a store is recognized; a copy writes these keys last.
+#: Keys by which a store is recognized. A copy writes them last.
 _MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
-#: Key of the mark in a finished store that is being copied over another store.
+#: Key that marks a finished store while it is copied over another store.
 _REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"
 
 
 def unwritable_error(folder: Path, error: OSError) -> DseError:
-    """Return the error for a folder that cannot be written; its message suggests a remedy."""
+    """Return the error for a folder that cannot be written, with a remedy in its message."""
     ways = {errno.ENOENT: "create the folder", errno.ENOTDIR: "create the folder"}
     ways |= {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space"}
     ways |= {errno.ENAMETOOLONG: "choose a shorter name"}
@@ -43,11 +43,11 @@ def sync(path: Path) -> None:
 
 
 class LocalBackend:
-    """A store in a folder; keys are relative paths with ``/``."""
+    """A store in a folder. Keys are relative paths with ``/``."""
 
     def __init__(self, path: str | Path) -> None:
         self.name, path = str(path), Path(path)
-        # follow a link, so that replacing the store does not replace the link
+        # follow a link, so that a new store does not replace the link
         self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
 
     def exists(self) -> bool:
@@ -62,16 +62,16 @@ class LocalBackend:
         return True
 
     def get(self, key: str) -> bytes:
-        """Return the content of a key; FileNotFoundError if it is missing."""
+        """Return the content of a key; raise FileNotFoundError if it is missing."""
         try:
             return (self.path / key).read_bytes()
         except (NotADirectoryError, IsADirectoryError) as error:
             raise FileNotFoundError(*error.args) from None
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
-        """Write a key atomically; call :meth:`make_durable` so that the name survives a crash."""
+        """Write a key atomically; after :meth:`make_durable`, its name also survives a crash."""
         path = self.path / key
-        # use a unique name: a worker that was taken for lost may still be writing the same key
+        # use a unique name, because a worker that seemed lost may still be writing the same key
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
@@ -85,7 +85,7 @@ class LocalBackend:
                     os.fsync(handle)
             finally:
                 os.close(handle)
-            if path.is_dir() and not path.is_symlink():  # a damaged store: keys are files
+            if path.is_dir() and not path.is_symlink():  # a damaged store, because keys are files
                 shutil.rmtree(path)
             os.replace(temporary, path)
         except BaseException:
@@ -94,8 +94,8 @@ class LocalBackend:
             raise
 
     def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
-        """Flush some files to disk, then the file names in some folders."""
-        with ThreadPoolExecutor(8) as pool:  # a disk syncs many files as fast as one file
+        """Flush some files to disk, then the names of files in some folders."""
+        with ThreadPoolExecutor(8) as pool:  # a disk syncs many files as fast as one
             list(pool.map(lambda key: sync(self.path / key), files))
             list(pool.map(lambda key: sync(self.path / key), folders))
 
@@ -105,7 +105,7 @@ class LocalBackend:
             os.unlink(self.path / key)
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the size of each file in a folder; empty if there is no such folder."""
+        """Return the size of each file in a folder; empty if the folder does not exist."""
         result = {}
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in list(os.scandir(self.path / folder)):
@@ -125,13 +125,13 @@ class LocalBackend:
         return dict(sorted(result.items()))
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Create the store from files: all of them appear at once, or none."""
+        """Create the store from files. Either all files appear at once, or none."""
         made = LocalBackend(self._sibling_path("new"))
         shutil.rmtree(made.path, ignore_errors=True)
         try:
             for key in {key.rpartition("/")[0] for key in files}:
                 (made.path / key).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(8) as pool:  # a disk can write many small files in parallel
+            with ThreadPoolExecutor(8) as pool:  # a disk can write small files in parallel
                 list(pool.map(made.put, files, files.values()))
             made.make_durable({key.rpartition("/")[0] for key in files})
             if self.exists():
@@ -143,7 +143,6 @@ class LocalBackend:
         sync(self.path.parent)
 
     def _sibling_path(self, kind: str) -> Path:
-        """Return the path of a hidden folder next to the store, for the writer only."""
         return self.path.with_name(f".{self.path.name}.{kind}")
 
     def lock_path(self) -> Path:
@@ -167,7 +166,7 @@ class LocalBackend:
                 self._discard(last)
 
     def has_leftovers(self) -> bool:
-        """True if a running or killed writer has temporary folders here."""
+        """True if there are temporary folders of a running or killed writer."""
         return any(self._sibling_path(kind).exists() for kind in ("new", "next", "last", "gone"))
 
     def is_being_replaced(self) -> bool:
@@ -177,8 +176,9 @@ class LocalBackend:
     def replace_by(self, other: Any) -> None:
         """Replace this store by another folder and remove the old store.
 
-        This is atomic if the system can exchange two names. Otherwise the old store has another
-        name for a moment; if the process is killed then, :meth:`recover` restores the name.
+        The replacement is atomic if the system can exchange two names. Otherwise the old store has
+        another name for a moment. If the process is killed in this moment, :meth:`recover` restores
+        the name.
         """
         if _exchange_names(self.path, other.path):
             sync(self.path.parent)
@@ -196,7 +196,7 @@ class LocalBackend:
         self._discard(last)
 
     def _discard(self, path: Path) -> None:
-        """Rename and remove a folder, so that nobody takes a partly removed folder for a store."""
+        """Rename a folder, then remove it, so that no partly removed folder looks like a store."""
         gone = self._sibling_path("gone")
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(path, gone)
@@ -213,7 +213,7 @@ class LocalBackend:
 
 
 def _exchange_names(path: Path, other: Path) -> bool:
-    """Exchange two names atomically; return False if the system cannot do this."""
+    """Exchange two names atomically; return False if the system cannot do so."""
     import ctypes
 
     now, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -226,7 +226,7 @@ def _exchange_names(path: Path, other: Path) -> bool:
 
 
 class RemoteBackend:
-    """A store of objects under a URL, each of which is written atomically."""
+    """A store of objects under a URL. Each object is written atomically."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
@@ -235,7 +235,7 @@ class RemoteBackend:
         if set("*?[]") & set(self.name):
             raise DseError(f"{url!r} holds one of the wildcards * ? [ ]: rename it")
         try:
-            # no cache, because other hosts also write objects
+            # no cache, because other hosts write objects too
             fs, root = url_to_fs(self.name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
@@ -251,11 +251,11 @@ class RemoteBackend:
 
     def exists(self) -> bool:
         """True if the store has any object."""
-        # fsspec's `exists` may return False after an error, but `sizes` raises
+        # after an error, fsspec's `exists` may return False, while `sizes` raises
         return bool(self.fs.exists(self.root) or self.sizes(""))
 
     def get(self, key: str) -> bytes:
-        """Return an object; FileNotFoundError if it is missing."""
+        """Return an object; raise FileNotFoundError if it is missing."""
         return bytes(self.fs.cat_file(self._path(key)))
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
@@ -284,7 +284,7 @@ class RemoteBackend:
         return {path[len(self.root) + 1 :]: result[path]["size"] for path in sorted(result)}
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Write the objects, the manifest first, so that a run can continue if it is killed."""
+        """Write the objects, the manifest first, so that a killed run can be continued."""
         for key in sorted(files, key=lambda key: key not in _MARKER_KEYS):
             self.put(key, files[key])
 
@@ -298,11 +298,11 @@ class RemoteBackend:
         return RemoteBackend(f"{parent}/.{name.removesuffix('.zarr')}.next.zarr")
 
     def has_leftovers(self) -> bool:
-        """True if a running or killed writer has staged objects."""
+        """True if there are staged objects of a running or killed writer."""
         return self.staging().exists()
 
     def is_being_replaced(self) -> bool:
-        """True if the process of a replacement was killed while it copied."""
+        """True if the process of a replacement was killed while it copied objects."""
         return get_or_none(self.staging(), _REPLACING_MARK) is not None
 
     def recover(self) -> None:
@@ -311,10 +311,10 @@ class RemoteBackend:
             self.replace_by(self.staging())
 
     def replace_by(self, other: Any) -> None:
-        """Replace this store by a copy of another store, and remove the other.
+        """Replace this store by a copy of another store, then remove the other store.
 
-        Marker keys are deleted first and copied last, so that no partial copy is taken for a store.
-        A mark in the other store makes :meth:`recover` repeat a copy whose process was killed.
+        Marker keys are deleted first and copied last, so that no partial copy looks like a store. A
+        mark in the other store makes :meth:`recover` repeat the copy if the process is killed.
         """
         other.put(_REPLACING_MARK, b"")
         for key in _MARKER_KEYS:
@@ -336,13 +336,13 @@ class RemoteBackend:
             self.fs.rm(self.root, recursive=True)
 
     def move(self, new_name: str) -> None:
-        """Copy all objects to another place and remove them here."""
+        """Copy all objects to another URL and remove them here."""
         self._copy(RemoteBackend(new_name), list(self.files()))
         self.remove()
 
 
 class _ReachableFileSystem:
-    """A wrapper of fsspec that raises UnreachableError for all errors except missing objects."""
+    """A wrapper of fsspec that raises UnreachableError for all errors but missing objects."""
 
     def __init__(self, fs: Any, name: str) -> None:
         self._fs, self._name = fs, name
@@ -375,7 +375,7 @@ def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
 
 
 def free_name(backend: StoreBackend) -> str:
-    """Return an unused name in the folder of a store, so that the store can be moved there."""
+    """Return an unused name in the folder of a store, to which the store can be moved."""
     (stem, ending), number = os.path.splitext(backend.name), 1
     while type(backend)(result := f"{stem}.old-{number}{ending}").exists():
         number += 1
@@ -388,7 +388,7 @@ def is_url(place: object) -> bool:
 
 
 def backend_of(place: str | Path) -> Any:
-    """Return the backend of a path or URL; raise if that is invalid or has links to the outside."""
+    """Return the backend of a path or URL; raise an error if it is invalid or links to outside."""
     if is_url(place) and not str(place).startswith("file://"):
         return RemoteBackend(str(place))
     result = LocalBackend(str(Path(str(place).removeprefix("file://"))))

@@ -1,6 +1,6 @@
-"""A zarr store of a run that checks each shard against its record when it is read.
+"""A zarr store that compares each shard of a run with its record when it is read.
 
-Reading raises an error if a shard is missing or damaged, or if the store was replaced meanwhile.
+An error is raised if a shard is missing or damaged, or if the store was replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from sweeps.store.records import (
     read_record,
 )
 
-#: Number of shards in the cache. The next chunk that is read is often in the same shard.
 _CACHED_SHARDS = sizes.READER_SHARDS
 
 
@@ -62,7 +61,7 @@ class CheckedStore(WrapperStore[Store]):
         data, problem = self._read_and_check(key)
         if problem:
             self.info.check_same()
-            data, problem = self._read_and_check(key)  # a repair may just have rewritten the shard
+            data, problem = self._read_and_check(key)  # a repair may just have rewritten it
         if problem:
             problem = "it is missing" if data is None else problem
             raise damaged_error(self._backend.name, key, problem)
@@ -74,7 +73,6 @@ class CheckedStore(WrapperStore[Store]):
         return data
 
     def _read_and_check(self, key: str) -> tuple[Any, str]:
-        """Return the content of a key, and its problem or ''."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
         if known is not None:
@@ -82,7 +80,7 @@ class CheckedStore(WrapperStore[Store]):
         name, _, chunk = key.rpartition("/")
         part = self.info.manifest["chunks"].get(name)
         if part is None or chunk.split(".")[0] != "c":
-            return None, ""  # zarr looks for metadata of other versions, which no run writes
+            return None, ""  # zarr looks for metadata of versions that no run writes
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
         record, problem = read_record(self._backend, tile, self.info.identity)
         if problem and problem != WRONG_TILE and not self.info.is_complete:

@@ -19,15 +19,11 @@ from sweeps.nest.emit import compile_nest
 from sweeps.nest.run import NestProgram, prepare
 from sweeps.store.layout import StoreLayout, StorePart, Tile
 
-#: Number of tiles that are checked together for feasible points.
 _BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
-    """A picklable program that computes boxes of outputs over the same axes.
-
-    The pickled program is a loop nest, or a small grid's values, for each label of the switch axes.
-    """
+    """A picklable program that computes boxes of outputs, all of which have the same axes."""
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -73,7 +69,7 @@ class BoxProgram:
     def compute(
         self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
     ) -> list[NDArray[Any]]:
-        """Return each output over a box; if the box is infeasible, return fill values."""
+        """Return each output over a box, or fill values if the box is infeasible."""
         shape = tuple(b - a for a, b in zip(low, high, strict=True))
         arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
         if infeasible:
@@ -109,8 +105,7 @@ def _fill_box(
     box: Sequence[tuple[int, int]],
     pieces: Sequence[NDArray[Any]],
 ) -> None:
-    """Fill flat arrays with the values of a box, one contiguous range of the grid at a time."""
-    whole = len(shape)  # the box contains the whole of every axis from this one on
+    whole = len(shape)  # the box contains all indices of this axis and later axes
     while whole and box[whole - 1] == (0, shape[whole - 1]):
         whole -= 1
     outer, begin = len(shape) - len(program.row), 0
@@ -129,7 +124,10 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of a part's tiles; it also computes ``feasible`` if its axes allow it."""
+    """Return the program that computes the tiles of a part.
+
+    The program also computes ``feasible`` if the part has all axes of ``feasible``.
+    """
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
@@ -139,7 +137,7 @@ def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
 def mark_infeasible_tiles(
     layout: StoreLayout, tiles: Iterable[Tile]
 ) -> Iterator[tuple[Tile, bool]]:
-    """Yield each tile, and True if bounds prove that no point of it is feasible."""
+    """Yield each tile, and True if bounds prove that the tile has no feasible point."""
     grid = layout.grid
     for number, part_tiles in itertools.groupby(tiles, key=lambda tile: tile.part):
         part = layout.parts[number]
@@ -147,7 +145,7 @@ def mark_infeasible_tiles(
         plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
         switched = [k for k, axis in enumerate(part.dims) if axis in grid.switch_axes]
         switches = [part.dims[k] for k in switched]
-        # for small parts the check takes longer than computing them with NumPy
+        # NumPy computes small parts faster than they can be checked
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
         while block := list(itertools.islice(part_tiles, _BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)

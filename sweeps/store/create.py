@@ -1,4 +1,4 @@
-"""Create the initial files of a store: metadata and coordinates (with zarr), and the manifest."""
+"""Create the initial files of a store: the manifest, and (with zarr) metadata and coordinates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: Fill value of missing chunks, by the kind of the dtype.
+#: Fill value of missing chunks, by the kind of their dtype.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
@@ -45,7 +45,7 @@ class StorePlan:
 
     @property
     def identity(self) -> str:
-        """Return the identity of the study, which every record repeats."""
+        """Return the identity of the study, which every record contains."""
         return str(self.manifest["identity"])
 
     @cached_property
@@ -59,7 +59,7 @@ class StorePlan:
         parts = {name: part for part in self.layout.parts for name in part.outputs}
         coordinates = axis_coordinates(grid)
         extra = " ".join(name for name in coordinates if name not in grid.axes)
-        # this attribute tells xarray which arrays, apart from the axes, are coordinates
+        # this attribute tells xarray which arrays are coordinates besides the axes
         about = {**self.attributes, **({"coordinates": extra} if extra else {})}
         with ignore_format_warnings():
             root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
@@ -120,7 +120,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
     dtype = layout.dtype(name)
     compressors: list[Any] = [Crc32cCodec()]
     if layout.compression == COMPRESSIONS[0]:
-        # shuffling bytes improves compression if values vary along every axis
+        # shuffled bytes compress better if values vary along every axis
         varies = len(layout.grid.dims(name)) == len(part.dims) and dtype.itemsize > 1
         shuffle: Any = "shuffle" if varies else "noshuffle"
         blosc = BloscCodec(cname="lz4", clevel=1, shuffle=shuffle, typesize=dtype.itemsize)
@@ -141,7 +141,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
 
 
 class ShardEncoder:
-    """An encoder that turns the values of tiles into zarr shards; it is not thread-safe."""
+    """An encoder of the values of tiles as zarr shards. It is not thread-safe."""
 
     def __init__(self, metadata: Mapping[str, bytes]) -> None:
         import zarr

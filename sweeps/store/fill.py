@@ -1,4 +1,4 @@
-"""Fill a store: compute the tiles that are missing; an interrupted run can be continued."""
+"""Fill a store with the missing tiles. An interrupted run can be continued."""
 
 from __future__ import annotations
 
@@ -35,25 +35,22 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: Number of retries of a failed tile. A run ends after 16 consecutive tiles that failed.
+#: Number of retries of a failed tile. A run ends after 16 failed tiles in a row.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-#: Maximum memory for the values of tiles in progress and for their copies as shards. [B]
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
 _LOST_REASON = "the worker was lost each time, as if memory ran out"
-#: Time within which a worker on another host must see files of this process. [s]
+#: Time within which a worker on another host must see the files of this process. [s]
 _VISIBILITY_TIMEOUT = 10.0
 
-#: Output whose best value is reported with the progress, and its sign: 1 (minimized) or -1.
+#: Output whose best value is part of the progress, and its sign: 1 (minimized) or -1.
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
 class TileWriter:
     """A picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
-    def __init__(
-        self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
-    ) -> None:
+    def __init__(self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None):
         self.part, self.place, self.identity = part, place, plan.identity
         self.program: BoxProgram = program_of(plan.layout, part)
         self.watch = watch if watch in part.outputs else None
@@ -97,12 +94,11 @@ class TileWriter:
             shard = encoder.encode(name, key, tile.low, values[name])
             backend.put(key, shard)
             record["shards"][name] = [len(shard), checksum(shard)]
-        # no sync is needed, because a record torn by a power failure is detected
+        # do not sync, because a record torn by a power failure is detected
         backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), durable=False)
         return record
 
     def _open_store(self) -> StoreBackend:
-        """Wait until this host sees the store, and return its backend."""
         backend: StoreBackend = backend_of(self.place)
         limit = time.monotonic() + _VISIBILITY_TIMEOUT
         while True:
@@ -118,14 +114,13 @@ class TileWriter:
 
 
 def _extremes(values: Any, allowed: Any) -> list[float] | None:
-    """Return the smallest and the largest finite value at feasible points, or None."""
     counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
     chosen = values[counts]
     return [float(chosen.min()), float(chosen.max())] if chosen.size else None
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return the number of threads; if memory allows, more than CPUs, because some threads wait."""
+    """Return the number of threads: more than CPUs if memory allows, because some threads wait."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -134,8 +129,6 @@ def thread_count(layout: StoreLayout) -> int:
 
 
 class _ThreadPool(ThreadPoolExecutor):
-    """Threads of this process, with the interface of `sweeps.cluster.scheduler.Workers`."""
-
     def __init__(self, layout: StoreLayout) -> None:
         self.count = thread_count(layout)
         super().__init__(self.count)
@@ -161,10 +154,10 @@ def fill(
     watch: WatchedOutput | None = None,
     pool: Any = None,
 ) -> Outcome:
-    """Compute the missing tiles of a store; create the store if it does not exist.
+    """Compute the missing tiles of a store. The store is created if it does not exist.
 
-    The caller holds the lock. ``pool`` computes the tiles; its default is threads of this process.
-    After an error the same call continues the run.
+    The caller holds the lock. ``pool`` computes the tiles; by default, threads of this process do.
+    If an error ends the run, another call continues it.
     """
     if (done := finished_outcome(plan, backend)) is not None:
         return done
@@ -179,7 +172,7 @@ def fill(
             ) from error
     else:
         _remove_part_files(backend)
-        for key, data in files.items():  # a killed run may have created only some of them
+        for key, data in files.items():  # a killed run may have created only some files
             if get_or_none(backend, key) != data:
                 backend.put(key, data)
     job = TileJob(plan, backend, listener, watch=watch, pool=pool)
@@ -193,7 +186,7 @@ def fill(
         check_grid(layout.grid)
     job.run(missing)
     if pool is not None:
-        _remove_part_files(backend)  # lost workers may have left such files
+        _remove_part_files(backend)  # lost workers may have left part files
     if job.failures:
         backend.delete(FINISHED)
     else:
@@ -227,7 +220,7 @@ def end_mark(plan: StorePlan, feasible: int) -> bytes:
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile; 0 if the tile has no output ``feasible``."""
+    """Return the number of feasible points in a tile; 0 if ``feasible`` is not an output."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
@@ -238,7 +231,7 @@ def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
 
 
 def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
-    """Return the outcome of a run if its store is already complete, else None."""
+    """Return the outcome of a run if its store is already complete, otherwise None."""
     mark = decode_checked_json(get_or_none(backend, FINISHED))
     if mark is None or mark.get("identity") != plan.identity:
         return None
@@ -273,10 +266,10 @@ def _iterate_records(
 
 
 class TileJob:
-    """A job that computes tiles of a store, and the results of the job.
+    """A job that computes tiles of a store, and its results.
 
-    A tile that fails is retried. If it fails again, it is recorded as failed, and the other tiles
-    continue. The job ends if the store cannot be written, or if many consecutive tiles fail.
+    A failed tile is retried. If it fails again, it is recorded as failed, and the other tiles
+    continue. The job ends if the store cannot be written, or if many tiles in a row fail.
     """
 
     def __init__(
@@ -352,7 +345,7 @@ class TileJob:
             while self._running:
                 self._collect_ended()
         except BaseException:
-            # cancel the tiles that have not begun, and wait for the others
+            # cancel tiles that have not begun, and wait for the others
             left = set(self._running)
             while left := {future for future in left if not pool.cancel(future)}:
                 ended, left = wait(left, timeout=1.0)
@@ -361,7 +354,6 @@ class TileJob:
             raise
 
     def _collect_ended(self) -> None:
-        """Wait until some tiles end, or for one second, and handle the results."""
         ended, _ = wait(self._running, timeout=1.0, return_when=FIRST_COMPLETED)
         for future in ended:
             begin, tile, infeasible, attempt = self._running.pop(future)
@@ -389,8 +381,8 @@ class TileJob:
         self.counter.add_done(tile.points, self._best(record))
 
     def _fail(self, tile: Tile, error: Exception) -> None:
-        """Record that all attempts at a tile failed; raise if many consecutive tiles failed."""
-        # the message of KilledWorker names hosts; these must not get into a store
+        """Record a tile whose attempts all failed; raise an error after many such tiles."""
+        # KilledWorker names hosts in its message, which must not get into a store
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(
             tile=tile.name,

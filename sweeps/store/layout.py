@@ -1,8 +1,8 @@
-"""Tiles of a store: outputs over the same axes have the same tiles, and a shard for each tile.
+"""Tiles of a store. Outputs over the same axes have the same tiles, and a shard per tile.
 
-A tile has one index of each leading axis, a range of one axis, which is cut into even parts, and
+A tile has one index of each leading axis, a range of one axis (which is cut into even parts), and
 all indices of the trailing axes. So a tile is contiguous in memory. Switch axes are cut at each
-label. The cuts depend on nothing but the study.
+label. The cuts depend only on the study.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from stochastic import sizes
 from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.run import output_groups
 
-#: Compressions of chunks; the first is the default of a new store.
+#: Compressions of chunks. New stores use the first by default.
 COMPRESSIONS = ("lz4", "none")
 
-#: Maximum number of points of a tile; a chunk, which is read as a whole, has about CHUNK points.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 
@@ -50,8 +49,8 @@ class Tile:
 class StorePart:
     """Outputs over the same axes, cut into the same tiles.
 
-    ``shard`` is the shape of a shard, ``chunk`` that of a chunk. A shard has whole chunks, so that
-    it may extend beyond the end of an axis.
+    ``shard`` is the shape of a shard, and ``chunk`` is the shape of a chunk. A shard has only whole
+    chunks, so that it may extend beyond the end of an axis.
     """
 
     number: int
@@ -93,9 +92,7 @@ class StorePart:
 class StoreLayout:
     """The tiles in which the outputs of a grid are stored."""
 
-    def __init__(
-        self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
-    ) -> None:
+    def __init__(self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]):
         self.grid, self.expand, self.compression = grid, expand, compression
         self.parts = tuple(
             _part(grid, number, group.dims, group.outputs)
@@ -120,8 +117,7 @@ class StoreLayout:
 
     def dtype(self, output: str) -> np.dtype[Any]:
         """Return the type in which an output is stored."""
-        result: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
-        return result
+        return np.dtype(self.grid.dtype(output)).newbyteorder("<")
 
     def describe(self, tile: Tile) -> str:
         """Return the configurations of a tile as text."""
@@ -142,7 +138,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
     step = tuple(steps.get(axis, 1) for axis in dims)
     chunk = _even_steps(step, CHUNK)
     shard = tuple(-(-n // k) * k for n, k in zip(step, chunk, strict=True))
-    # tiles end where shards end
+    # make tiles end where shards end
     shape = grid.shape(dims)
     step = tuple(min(n, k) for n, k in zip(shape, shard, strict=True))
     return StorePart(
@@ -157,7 +153,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
 
 
 def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
-    """Return the shape of even pieces of at most ``target`` points; one axis is cut into parts.
+    """Return the shape of even pieces of at most ``target`` points. One axis is cut into parts.
 
     >>> _even_steps((3, 100000), 2048), _even_steps((1, 20, 100000), 131072)
     ((1, 2041), (1, 1, 100000))

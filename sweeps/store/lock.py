@@ -15,9 +15,9 @@ from typing import Any
 from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: A lock is tried again for this time, because its last holder may be removing the file. [s]
+#: Time in which a lock is tried again, because its last holder may be removing the file. [s]
 _LOCK_TIMEOUT = 0.1
-#: Errors of file systems without locks. There, the existence of the lock file is the lock.
+#: Errors of file systems without locks. There, a lock file that exists is the lock.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 _RESUME_HINT = "what is stored stays, and the same command continues"
 #: Maximum number of attempts to create a lock object.
@@ -26,7 +26,7 @@ _TRIES = 3
 
 @contextmanager
 def write_lock(backend: StoreBackend) -> Iterator[None]:
-    """Lock a store, and clean up after a killed writer; raise OtherProcessError if it is locked."""
+    """Lock a store and clean up after a killed writer; if it is locked, raise OtherProcessError."""
     with (
         file_lock(backend.lock_path(), backend.name)
         if isinstance(backend, LocalBackend)
@@ -61,7 +61,7 @@ def _busy_error(name: str, more: str = "") -> OtherProcessError:
 
 @contextmanager
 def file_lock(path: Path, name: str) -> Iterator[None]:
-    """Hold a lock file during the block, then remove it; ``name`` says what it protects."""
+    """Hold a lock file during the block, then remove it. ``name`` says what it protects."""
     from filelock import FileLock, SoftFileLock, Timeout
 
     try:  # FileLock would create a missing folder
@@ -88,7 +88,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # after locking, waiting processes check that it is the same file
+        with suppress(OSError):  # waiting processes check that the file is still the same
             if not path.stat().st_size:
                 path.unlink()
         lock.release()
@@ -98,8 +98,8 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
 def _lock_object(backend: Any) -> Iterator[None]:
     """Hold a lock object that names its holder.
 
-    The next writer removes the object if the holder ran on the writer's host and has ended. If the
-    holder ran on another host, a person must find out whether it has ended.
+    If the holder ran on the host of the next writer and has ended, this writer removes the object.
+    If the holder ran on another host, a person must find out whether it has ended.
     """
     lock, data = backend.lock_path(), json.dumps(_process(os.getpid())).encode()
     url = f"{backend.name.removesuffix('.zarr')}.lock"
@@ -109,7 +109,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
             break
         except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
-                if isinstance(error, NotImplementedError):  # conditional writes are not supported
+                if isinstance(error, NotImplementedError):  # there are no conditional writes
                     backend.fs.pipe_file(lock, data)
                     break
                 if attempt == _TRIES:
@@ -134,7 +134,6 @@ def _lock_object(backend: Any) -> Iterator[None]:
 
 
 def _process(number: int) -> dict[str, Any]:
-    """Return the identity of a process of this host: host name, boot, number and start time."""
     result: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -144,11 +143,11 @@ def _process(number: int) -> dict[str, Any]:
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
-    """True if the holder of a lock has certainly ended; False if it ran on another host."""
+    """True if the holder of a lock has surely ended; never for a holder on another host."""
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False
-    with suppress(PermissionError):  # the process runs as another user
+    with suppress(PermissionError):  # the process belongs to another user
         try:
             os.kill(int(holder["process"]), 0)
         except ProcessLookupError:

@@ -1,7 +1,7 @@
 """Manifest, tile records and end mark of a store: small JSON files with their own checksums.
 
 The record of a tile is written after all its shards, so that a tile with a record is complete. It
-contains lengths and checksums, and nothing that depends on the time, host or method of computation.
+contains lengths and checksums, but nothing that depends on time, host or method of computation.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key of the manifest: the study of a store, and the checksums of its metadata files.
+#: Key of the manifest, which has the study of a store and the checksums of its metadata files.
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
 #: Folder of the records, and key of the end mark, which says that all records are stored.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
-#: Descriptions of problems of a file.
+#: Descriptions of a file's problems.
 MISSING, UNFIT = "missing", "its checksum does not fit"
 WRONG_TILE = "it belongs to another tile or store"
 _SEAL = "crc32"
@@ -36,7 +36,7 @@ _MAX_BYTES = 1 << 26
 def checksum(data: Any) -> str:
     """Return the CRC-32 of bytes, in hexadecimal digits.
 
-    We do not use CRC-32C: a chunk ends in its own CRC-32C, so the CRC-32C of a chunk is constant.
+    We do not use CRC-32C: it is the same for all chunks, which end in their own CRC-32C.
     """
     return f"{zlib.crc32(data):08x}"
 
@@ -84,7 +84,7 @@ def read_record(
     outputs: Collection[str] | None = None,
     points: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Return the record of a tile and '', or an empty record and a description of the problem.
+    """Return the record of a tile and ''; or an empty record and a text about the problem.
 
     ``outputs`` and ``points`` are compared with the record if they are given.
     """
@@ -104,7 +104,7 @@ def read_record(
 
 
 def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str) -> str:
-    """Return the problem of an output's shard, or '' if the shard matches its record."""
+    """Return a text about an output's shard if it does not match its record, otherwise ''."""
     if data is None:
         return MISSING
     length, crc = record["shards"].get(output, (0, ""))
@@ -120,9 +120,10 @@ def damaged_error(place: str, key: str, problem: str) -> DamagedError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInfo:
-    """The location and the manifest of a run's store; ``is_complete``: all tiles are stored.
+    """The location and the manifest of a run's store.
 
-    ``manifest`` has the keys ``identity``, ``study`` (text of the study), ``files`` and ``chunks``.
+    ``is_complete`` is True if all tiles are stored. ``manifest`` has the keys ``identity``,
+    ``study`` (text of the study), ``files`` and ``chunks``.
     """
 
     place: str
@@ -139,7 +140,7 @@ class StoreInfo:
         backend = backend_of(self.place)
         now = get_or_none(backend, MANIFEST)
         begun = self.is_complete and get_or_none(backend, FINISHED) is None
-        # a damaged manifest does not mean that the store was replaced
+        # a damaged manifest is no sign that the store was replaced
         if now is None or begun or decode_checked_json(now) not in (None, self.manifest):
             raise OtherProcessError(
                 f"another process has extended, replaced or removed {self.place} since it was "
@@ -148,7 +149,7 @@ class StoreInfo:
 
 
 def read_info(place: str | Path) -> StoreInfo | None:
-    """Return the info of a store; None if no run wrote the store. Raise DamagedError if damaged."""
+    """Return the info of a store; None if no run wrote it. Raise DamagedError if it is damaged."""
     backend = backend_of(place)
     data = get_or_none(backend, MANIFEST)
     if data is None:
@@ -169,7 +170,7 @@ def read_info(place: str | Path) -> StoreInfo | None:
     mark = get_or_none(backend, FINISHED)
     end = decode_checked_json(mark)
     if mark is not None and (end is None or end.get("identity") != manifest["identity"]):
-        if get_or_none(backend, MANIFEST) != data:  # another process replaced the store
+        if get_or_none(backend, MANIFEST) != data:  # another process has replaced the store
             return read_info(place)
         problem = UNFIT if end is None else "it is that of another store"
         raise damaged_error(backend.name, FINISHED, problem)
@@ -177,7 +178,7 @@ def read_info(place: str | Path) -> StoreInfo | None:
 
 
 def check_not_replaced(backend: StoreBackend) -> None:
-    """Raise OtherProcessError if a store is being replaced, so that no complete store exists."""
+    """Raise OtherProcessError if a store is being replaced, so that it is not complete."""
     if backend.is_being_replaced():
         raise OtherProcessError(
             f"another process is replacing {backend.name}, or was stopped while it did: wait for "

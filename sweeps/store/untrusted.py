@@ -1,11 +1,9 @@
 """Check a store of unknown origin before it is read.
 
-Links that lead out of the store would read other files. Reading a device or pipe may never end.
+A link that leads out of the store would read other files. Reading a device or pipe may never end.
 Chunks may declare more bytes than the memory has. A store without records is read as a plain zarr
 group, in which missing chunks are silently replaced by fill values.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -24,35 +22,33 @@ from symbolic.json_text import MAX_LENGTH, read_json
 
 #: Name of the metadata files, and folder of the manifest and records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
-#: Maximum size of a chunk or an axis. [B]
 _MAX_BYTES = sizes.CHUNK_READ
-#: Maximum size that compression and checksums may add to a chunk. [B]
+#: Maximum number of bytes that compression and checksums may add to a chunk. [B]
 _SLACK = 1 << 20
 _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
 
 def check_no_outside_links(path: Path) -> None:
-    """Raise DseError if a folder has links to the outside or special files; open no file."""
+    """Raise DseError if a folder has special files, or links out of it. No file is opened."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             return
         with os.scandir(path) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         changed = tuple(os.stat(folder).st_mtime_ns for folder in (str(path), *sorted(folders)))
-    except (OSError, ValueError):  # a folder was just removed, or is not readable
+    except (OSError, ValueError):  # a removed or unreadable folder
         return
     _check(str(path), changed)
 
 
 @lru_cache(maxsize=64)
 def _check(path: str, _mtimes: tuple[int, ...]) -> None:
-    """Check a folder; the cache skips folders whose modification times are unchanged."""
     root = os.path.realpath(path)
     waiting = [root]
     while waiting:
         try:
             entries = list(os.scandir(waiting.pop()))
-        except OSError:  # the folder was just removed, or is not readable
+        except OSError:  # a removed or unreadable folder
             continue
         for entry in entries:
             what = ""
@@ -75,9 +71,9 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
 
 
 def check_unrecorded(backend: Any) -> None:
-    """Raise an error if a zarr group without records lacks chunks or has huge ones.
+    """Raise an error if a zarr group without records lacks chunks or has huge chunks.
 
-    If a run wrote the group, warn that damage is not detected.
+    If a run wrote the group, warn that damage will not be detected.
     """
     try:
         tree = read_json(backend.get(_METADATA_FILE))
@@ -108,7 +104,7 @@ def check_unrecorded(backend: Any) -> None:
 
 
 def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the missing chunks of an array that a run wrote; raise if a chunk is too big."""
+    """Return the missing chunks of an array of a run; raise an error if a chunk is too big."""
     from zarr.dtype import parse_dtype
 
     with warnings.catch_warnings():
@@ -131,12 +127,12 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
                 f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} "
                 "are read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
             )
-    # the chunks of a run end in a checksum, and their keys have dots
+    # in stores of runs, chunks end in a checksum, and their keys have dots
     separator = about.get("chunk_key_encoding", {}).get("configuration", {}).get("separator")
     if separator != "." or codecs[-1]["name"] != "crc32c":
         return {}
     counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
-    if len(there) > math.prod(counts):  # all chunks and the metadata file are there
+    if len(there) > math.prod(counts):  # all chunks and the metadata file exist
         return {name: []}
     places = itertools.product(*map(range, counts))
     keys = (".".join(["c", *map(str, place)]) for place in places)

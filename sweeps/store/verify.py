@@ -30,7 +30,7 @@ _READERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A damaged file; ``configurations`` describes the points of its tile."""
+    """A damaged file. ``configurations`` describes the points of its tile."""
 
     file: str
     problem: str
@@ -65,7 +65,7 @@ def verify(
 ) -> VerifyResult:
     """Compare every file of a store with its checksum or its known content.
 
-    A repair, which needs the lock, rewrites initial files that differ and recomputes damaged tiles.
+    A repair needs the lock. It rewrites initial files that differ and recomputes damaged tiles.
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
@@ -94,7 +94,7 @@ def verify(
         feasible += job.feasible_points
         lost = len(broken) - job.stored_tiles
         has_failed = has_failed or bool(job.failures)
-        if job.failures:  # a repair failed, so the store is no longer finished
+        if job.failures:  # the store is no longer finished
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
@@ -116,8 +116,8 @@ def verify(
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """Return the initial files that a store should have.
 
-    If the stored files fit their manifest, these are the stored files, because another version of
-    zarr may have written other bytes.
+    Another version of zarr may have written other bytes. Stored files that fit their manifest are
+    therefore returned as they are.
     """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
@@ -133,7 +133,6 @@ def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mappin
 def _check_unknown_files(
     layout: StoreLayout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
-    """Return the files that do not belong to a store, and the name to which a repair moved them."""
     known = {*files, FINISHED}
     for tile in layout.tiles():
         part = layout.parts[tile.part]
@@ -177,7 +176,7 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
 def _check_tile(
     layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
-    """Return a tile, its record, its damage, and True if neither record nor shards are stored."""
+    """Return a tile, its record, its damage, and True if neither record nor shards exist."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
     record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)

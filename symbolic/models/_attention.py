@@ -25,7 +25,7 @@ decode_keys = prefill_keys.copy_as("decode_keys", "context", "window")
 
 
 def rate_and_interval(model: str) -> tuple[Equation, ...]:
-    """Return the equations of the attained rate of a model, and of the interval of its time."""
+    """Return the equations of a model's attained rate, and of the interval of its time."""
     scale = ("core_clock", "boost_clock", "n_sms", "rated_sms")
     return (
         gemm_rate.copy_as(f"{model}_rate", f"{model}_peak", f"{model}_share", *scale),

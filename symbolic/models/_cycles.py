@@ -1,14 +1,12 @@
 """Cycles of an instruction mix without memory accesses, ideal and real (Hong 2012, Eqs. 65-70).
 
-Floating-point instructions are of two kinds: *narrow* ones run at the scalar peak, *wide* ones at a
-higher peak. On a GPU the wide ones are fused multiply-adds, on a CPU SIMD instructions. A GPU runs
-vectorisable instructions like any others; a CPU runs a fused instruction as two. Perfect and total
-cycles are both divided by the ILP, but the peak is that of all units. So ``flops`` times the run
-time equals the number of operations only if the ILP is the number of units that a thread can fill:
-1 on a GPU, ``fp_units`` on a CPU. With a smaller ILP, ``flops`` is too high; times are right.
+*Narrow* floating-point instructions run at the scalar peak, *wide* ones at a higher peak. On a GPU
+the wide instructions are fused multiply-adds, on a CPU SIMD instructions. A GPU runs vectorisable
+instructions like any others; a CPU runs a fused instruction as two. Perfect and total cycles are
+both divided by the ILP, but the peak is that of all units. So ``flops`` times the run time equals
+the number of operations only if the ILP is the number of units that a thread can fill: 1 on a GPU,
+``fp_units`` on a CPU. With a smaller ILP, ``flops`` is too high, but times are right.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.models._shared import CORRECTED, PRINTED
@@ -19,13 +17,13 @@ GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
 
 @equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
-    """Floating-point instructions of one kind, including vectorisable ones. [instructions]"""
+    """Number of narrow (or wide) instructions, vectorisable or not. [instructions]"""
     return fp_insts + fp_vec_insts
 
 
 @equation(name="narrow_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FP", when=CPU)
 def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
-    """Scalar (or SIMD) floating-point instructions; a fused one counts as two. [instructions]"""
+    """Number of scalar (or SIMD) instructions; a fused instruction counts as two. [instructions]"""
     return fp_insts + 2 * fp_fused_insts
 
 
@@ -35,7 +33,6 @@ wide_fp_insts = narrow_fp_insts.copy_as(
     symbol=r"\#FusedFP",
 )
 
-
 wide_fp_insts_cpu = narrow_fp_insts_cpu.copy_as(
     *("wide_fp_insts", "fp_vec_insts", "fp_vec_fused_insts"), symbol=r"\#FusedFP"
 )
@@ -43,13 +40,13 @@ wide_fp_insts_cpu = narrow_fp_insts_cpu.copy_as(
 
 @equation(source="Hong 2012, Eq. 65")
 def narrow_fraction(narrow_fp_insts, wide_fp_insts):
-    """Share of narrow floating-point instructions; 1 without floating point. [ratio]"""
+    """Narrow share of the floating-point instructions; 1 if there are none. [ratio]"""
     return divide(narrow_fp_insts, narrow_fp_insts + wide_fp_insts, at_zero=1.0)
 
 
 @equation(source="Hong 2012, Eq. 66")
 def wide_fraction(narrow_fp_insts, wide_fp_insts):
-    """Share of wide floating-point instructions. [ratio]"""
+    """Wide share of the floating-point instructions. [ratio]"""
     return divide(wide_fp_insts, narrow_fp_insts + wide_fp_insts, at_zero=0.0)
 
 
@@ -73,16 +70,13 @@ def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
 
 @equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi")
 def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
-    """Operations per second if only floating-point instructions ran, without waiting. [1/s]
+    """Operations per second if only floating-point instructions ran and never waited. [1/s]
 
-    As printed, it is the mean of both peaks weighted by instructions. That is exact on a GPU. On a
-    CPU that mixes scalar and SIMD instructions it is too high, because those at the lower rate take
+    As printed, this is the mean of both peaks, weighted by instructions. The mean is exact on a
+    GPU. On a CPU with scalar and SIMD instructions it is too high, because scalar instructions take
     longer.
     """
     return peak_narrow * narrow_fraction + peak_wide * wide_fraction
-
-
-# --- cycles of the mix, without memory
 
 
 @equation(source="Hong 2012, Table 15")
@@ -93,25 +87,25 @@ def comp_insts(fp_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, int_i
 
 @equation(source="Hong 2012, §5.3.4, a core narrower than a warp")
 def lane_passes(warp_size, fp_units):
-    """Number of passes through the units of a core that an instruction of a warp needs. [ratio]"""
+    """Number of times that an instruction of a warp passes through a core's units. [ratio]"""
     return maximum(warp_size / fp_units, 1)
 
 
 @equation(source="Hong 2012, §5.2")
 def simd_ilp(ilp, simd_lanes):
-    """Number of elements that SIMD instructions of a thread process at once. [ratio]"""
+    """Number of elements that a thread's SIMD instructions process at once. [ratio]"""
     return ilp * simd_lanes
 
 
 @equation(source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
 def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
-    """Cycles of the floating-point instructions of one warp without waiting. [cycles]"""
+    """Cycles of one warp's floating-point instructions if none waits. [cycles]"""
     return (narrow_fp_insts + wide_fp_insts) / ilp * lane_passes
 
 
 @equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU)
 def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
-    """Cycles of the floating-point instructions of one thread without waiting. [cycles]"""
+    """Cycles of one thread's floating-point instructions if none waits. [cycles]"""
     return narrow_fp_insts / ilp + wide_fp_insts / simd_ilp
 
 
@@ -119,8 +113,9 @@ def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
 def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
     """Slowdown because instructions wait for the result of an earlier one. [ratio]
 
-    Correction: the printed equation has no N, so that other warps hide nothing, and 20 cycles slow
-    down any GPU by 20 / DEP. Both equations agree on a CPU, where N is 1.
+    Correction: the printed equation omits the number of warps, so other warps hide no latency. By
+    that equation, a latency of 20 cycles slows down every GPU by the factor 20 /
+    ``dependency_distance``. On a CPU, which has one warp per core, both equations agree.
     """
     return maximum(divide(inst_latency, dependency_distance * warps_per_sm, at_zero=1.0), 1)
 
@@ -133,9 +128,9 @@ def dependency_factor_printed(inst_latency, dependency_distance):
 
 @equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
-    """Cycles of all instructions of one warp, without the time of memory accesses. [cycles]
+    """Cycles of all instructions of one warp if memory accesses take no time. [cycles]
 
-    If the loss from imbalance of the lanes is known, the cycles are multiplied by it.
+    The cycles are multiplied by the loss from imbalance of the lanes, if that loss is known.
     """
     return total_insts * dependency_factor / ilp * lane_passes * imbalance_loss
 
@@ -151,7 +146,7 @@ def comp_cycles_cpu(
     simd_ilp,
     imbalance_loss,
 ):
-    """Cycles of all instructions of a thread, without the time of memory accesses. [cycles]"""
+    """Cycles of all instructions of a thread if memory accesses take no time. [cycles]"""
     wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
     scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
     return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
@@ -159,7 +154,7 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    """Computation cycles of a warp per memory instruction; if it has none, all of them. [cycles]"""
+    """Computation cycles of a warp per memory instruction (all cycles if it has none). [cycles]"""
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 

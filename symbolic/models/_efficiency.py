@@ -1,11 +1,9 @@
 """Work per energy, and the number of SMs that maximizes it (Hong 2012, §3.5.4 and Eqs. 62-63).
 
-``optimal_sms`` uses MWP and CWP for all SMs, and does not depend on ``active_sms``. So it can be
-compared with an exact search: ``Study(model="ipp", axes={"active_sms":
+``optimal_sms`` uses MWP and CWP for all SMs, so it does not depend on ``active_sms``. Compare it
+with an exact search: ``Study(model="ipp", axes={"active_sms":
 ...}).optimum(maximize="perf_per_watt")``.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import equation
 from symbolic.models import _memory
@@ -15,13 +13,13 @@ from symbolic.ops import both, ceil, divide, either, equal, floor, maximum, mini
 
 @equation(source="Hong 2012, section 3.5.4")
 def work_insts(total_insts, elements):
-    """Instructions of all threads, which is how the thesis measures work. [instructions]"""
+    """Work, measured as the thesis does: instructions of all threads. [instructions]"""
     return total_insts * elements
 
 
 @equation(source="Hong 2012, section 3.5.4", symbol="IPS")
 def insts_per_second(work_insts, time):
-    """Instructions of all threads per second; 1e9 per second are one GIPS. [1/s]"""
+    """Instructions of all threads per second. [1/s]"""
     return divide(work_insts, time, at_zero=0.0)
 
 
@@ -36,9 +34,6 @@ def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, t
 def perf_per_watt(work_insts, energy):
     """Instructions per second per watt, which equals instructions per joule. [1/J]"""
     return divide(work_insts, energy, at_zero=0.0)
-
-
-# --- with every SM in use
 
 
 @equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
@@ -89,11 +84,11 @@ def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
 def optimal_sms(
     n_sms, sms_at_peak_bw, mwp_on_all_sms, cwp_on_all_sms, warps_on_all_sms, mwp_peak_bw_on_all_sms
 ):
-    """Number of SMs with the most work per energy: just enough for the peak bandwidth. [SMs]
+    """Number of SMs with the most work per energy: the fewest with the peak bandwidth. [SMs]
 
     All SMs are best (1) in case 1, (2) if MWP > CWP, (3) if MWP < MWP_peak_BW. We read condition
-    (1) as MWP = N *and* CWP = N. With the printed "or", bandwidth-bound benchmarks, whose CWP is N,
-    would get all SMs, but the thesis prints 20. The result is rounded to the nearest whole number,
+    (1) as MWP = N *and* CWP = N. The printed "or" would give all SMs to bandwidth-bound benchmarks,
+    whose CWP is N, but the thesis prints 20. The result is rounded to the nearest whole number,
     because the thesis prints 20 for 20.28 (§3.5.5) and 11 for 10.77 (Table 13).
 
     >>> optimal_sms(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
@@ -106,12 +101,10 @@ def optimal_sms(
 
 @equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED, inputs=optimal_sms.inputs)
 def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
-    """Number of SMs with the most work per energy, with the printed "MWP = N or CWP = N". [SMs]
+    """Number of SMs with the most work per energy, as printed ("MWP = N or CWP = N"). [SMs]
 
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0
     """
-    bound = both(
-        mwp <= cwp, mwp_peak_bw <= mwp, negate(either(equal(mwp, warps), equal(cwp, warps)))
-    )
-    return where(bound, maximum(floor(at_peak_bw + 0.5), 1), n_sms)
+    met = both(mwp <= cwp, mwp_peak_bw <= mwp, negate(either(equal(mwp, warps), equal(cwp, warps))))
+    return where(met, maximum(floor(at_peak_bw + 0.5), 1), n_sms)

@@ -1,7 +1,5 @@
 """Energy of a run and its products with time, for every model that yields time and power."""
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 
 
@@ -21,7 +19,7 @@ def edp(energy, time):
 def ed2p(edp, time):
     """Energy-delay-squared product: energy times the square of the run time. [J s²]
 
-    ED²P does not depend on the clock if power is cubic in the clock and time inverse to the clock.
+    ED²P does not depend on the clock if power is cubic in the clock, and time inverse to it.
     """
     return edp * time
 

@@ -1,6 +1,4 @@
-"""Equations of a quantity that has a value for each label of a switch."""
-
-from __future__ import annotations
+"""Equations for a quantity that has a different value for each label of a switch."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,13 +7,13 @@ from symbolic.equation import Equation, equation
 
 
 def _same(value: Any) -> Any:
-    """Quantity that a switch chooses."""
+    """Quantity chosen by a switch."""
     return value
 
 
 def _number(value: float) -> Callable[[], float]:
     def number() -> float:
-        """Number that a switch chooses."""
+        """Number chosen by a switch."""
         return value
 
     return number
@@ -24,9 +22,9 @@ def _number(value: float) -> Callable[[], float]:
 def by_label(
     name: str, source: str, switch: str, values: Mapping[str, str | float], **when: str
 ) -> tuple[Equation, ...]:
-    """Return the equations by which a quantity has a value for each label of a switch.
+    """Return an equation of a quantity for each label of a switch.
 
-    A value is the name of another quantity, or a number.
+    ``values`` maps each label to the name of another quantity, or to a number.
     """
     result = []
     for label, value in values.items():

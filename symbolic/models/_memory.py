@@ -1,11 +1,9 @@
 """Memory latency, and the memory warp parallelism that it allows (Hong 2012, §2.3.3 and §2.6.3).
 
-Latency and departure delay depend on how accesses coalesce (Eqs. 10-15). Without memory
-instructions, latency, departure delay and the bandwidth of a warp are 0, and only the resident
-warps limit MWP.
+Latency and departure delay depend on how accesses coalesce (Eqs. 10-15). If there are no memory
+instructions, the latency, the departure delay and the bandwidth of a warp are 0, and only the
+resident warps limit MWP.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -16,7 +14,7 @@ from symbolic.ops import both, ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
 def weight_uncoalesced(uncoalesced_insts, mem_insts):
-    """Share of uncoalesced (or coalesced) memory instructions; 0 if there are none. [ratio]"""
+    """Uncoalesced (or coalesced) share of the memory instructions; 0 for none. [ratio]"""
     return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
 
 
@@ -41,7 +39,7 @@ def mem_latency_uncoalesced(
 
 @equation(source="Hong 2012, Eq. 13", symbol=r"Mem\_L_{Coal}")
 def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
-    """Latency of a coalesced request of a warp; the article of 2009 has no delay here. [cycles]"""
+    """Latency of a coalesced request of a warp; the article of 2009 omits the delay. [cycles]"""
     return mem_latency_dram + departure_delay_coalesced
 
 
@@ -61,7 +59,7 @@ def departure_delay(
     departure_delay_coalesced,
     weight_coalesced,
 ):
-    """Minimum time between requests of two warps; 0 without memory instructions. [cycles]"""
+    """Minimum time between the requests of two warps; 0 without memory instructions. [cycles]"""
     return (
         departure_delay_uncoalesced * transactions_per_uncoalesced * weight_uncoalesced
         + departure_delay_coalesced * weight_coalesced
@@ -70,7 +68,7 @@ def departure_delay(
 
 @equation(source="Hong 2012, Eq. 16", symbol=r"MWP\_Without\_BW\_full")
 def mwp_without_bw_full(mem_latency, departure_delay):
-    """Number of warps whose requests can be in flight at once, by latency and departures. [warps]
+    """Number of warps with requests in flight that latency and departure delay allow. [warps]
 
     >>> mwp_without_bw_full(730, 320)
     2.28125
@@ -80,10 +78,10 @@ def mwp_without_bw_full(mem_latency, departure_delay):
 
 @equation(source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
 def parallel_warps(resident_warps, mem_insts, independent_insts):
-    """Upper limit of MWP from resident warps and independent requests. [warps]
+    """Upper limit that resident warps and independent requests set for MWP. [warps]
 
-    Correction (b): by the printed equation MWP never exceeds the N resident warps, but §2.6.3 and
-    Figs. 26 and 28 need 2 N if half of the requests are independent. If all are, there is no limit.
+    Correction (b): by the printed equation MWP never exceeds the N resident warps. But §2.6.3 and
+    Figs. 26 and 28 need 2 N if half of the requests are independent, and no limit if all are.
 
     >>> parallel_warps(4.0, 6.0, 3.0), parallel_warps(4.0, 6.0, 0.0)
     (8.0, 4.0)
@@ -105,7 +103,7 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
 
 @equation(source="Hong 2012, Eq. 17", when=CORRECTED)
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
-    """MWP without the bandwidth limit: at most ``parallel_warps`` (as printed: N). [warps]
+    """MWP if bandwidth did not limit it: at most ``parallel_warps`` (as printed: N). [warps]
 
     Correction (b): ``parallel_warps`` replaces N; otherwise Eq. 29 could never exceed N.
     """
@@ -125,7 +123,7 @@ def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
 
 @equation(source="Hong 2012, Eq. 6", symbol=r"MWP\_peak\_BW")
 def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
-    """Number of warps per multiprocessor that reach the peak bandwidth. [warps]
+    """Number of warps on each multiprocessor that together reach the peak bandwidth. [warps]
 
     >>> round(mwp_peak_bw(80e9, 1e9 * 128 / 730, 16), 6)
     28.515625
@@ -137,10 +135,10 @@ def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
 def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: number of warps of one SM whose requests overlap. [warps]
 
-    More bandwidth never lowers it. Within one case, a higher MWP never costs cycles (with at least
-    two memory instructions). But the cycles jump between cases: by
-    :math:`Comp\_cycles \times \#Rep` where MWP reaches N (case 2 to 1), and by
-    :math:`N Comp^2/(Mem + Comp) \times \#Rep` where it exceeds CWP_full (case 2 to 3).
+    More bandwidth never lowers MWP. Within one case, a higher MWP never costs cycles (with at least
+    two memory instructions). But the cycles jump between cases: by :math:`Comp\_cycles \times
+    \#Rep` where MWP reaches N (case 2 to 1), and by :math:`N Comp^2/(Mem + Comp) \times \#Rep`
+    where MWP exceeds CWP_full (case 2 to 3).
     """
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
 

@@ -1,9 +1,7 @@
 """Requests in flight that a workload needs and that a machine allows (Hong 2012, §5.3.5-5.3.9).
 
-Without memory instructions the latency is 0: one warp is enough, and no resource limits it.
+Without memory instructions the latency is 0. Then one warp is enough, and no resource limits MWP.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -14,7 +12,7 @@ from symbolic.ops import ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, §5.6")
 def dram_share(l1_share, l2_share):
-    """Share of the requests that hit no cache, so that DRAM serves them. [ratio]"""
+    """Share of the requests that DRAM serves, because they hit no cache. [ratio]"""
     return maximum(1 - l1_share - l2_share, 0)
 
 
@@ -22,9 +20,9 @@ def dram_share(l1_share, l2_share):
 def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread, transaction_bytes):
     """Transactions of one request of a warp, aligned at its first thread. [transactions]
 
-    The thesis names the distance between threads as an input and gives no equation. This equation
+    The thesis names the distance between threads as an input, but gives no equation. Our equation
     counts the transactions that cover all bytes from the first to the last thread. If threads lie
-    further apart than a transaction, it counts the transactions of each thread.
+    further apart than a transaction, each thread has transactions of its own.
     """
     span = (warp_size - 1) * thread_distance_bytes + bytes_per_thread
     alone = warp_size * ceil(bytes_per_thread / transaction_bytes)
@@ -42,10 +40,10 @@ def mem_latency(
     transactions_per_request,
     mem_insts,
 ):
-    """Mean latency of one request of a warp: the sum over its transactions. [cycles]
+    """Mean latency of a warp's request: the latencies of its transactions are added. [cycles]
 
-    In Eq. 76, the ratio of bytes to latency does not depend on the number of transactions, because
-    both are proportional to this number.
+    Bytes and latency are both proportional to the number of transactions, so the ratio of bytes to
+    latency in Eq. 76 does not depend on this number.
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
@@ -54,7 +52,7 @@ def mem_latency(
 
 @equation(source="Hong 2012, §5.3.8", symbol=r"Load\_bytes\_per\_warp")
 def load_bytes_per_warp(transactions_per_request, transaction_bytes):
-    """Bytes of one request of a warp, in whole transactions. [B]"""
+    """Bytes of one request of a warp, counted in whole transactions. [B]"""
     return transactions_per_request * transaction_bytes
 
 
@@ -63,7 +61,7 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    """Number of warps per core that would hide all latency, resident or not. [warps]"""
+    """Number of warps per core that would hide all latency, if they were resident. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 
@@ -94,22 +92,22 @@ def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
 
 @equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
 def mwp_proc(mem_latency, departure_delay):
-    """Number of requests in flight that the departure delay allows; inf without it. [requests]"""
+    """Number of requests in flight that the departure delay allows. [requests]"""
     return where(mem_latency > 0, divide(mem_latency, departure_delay, at_zero=math.inf), math.inf)
 
 
 @equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
 def sharing_requests_warps():
-    """Number of requests of a warp that share the bandwidth: as printed, 1. [requests]"""
+    """Number of a warp's requests that share the bandwidth: 1, as printed. [requests]"""
     return 1
 
 
 @equation(name="sharing_requests", source="Hong 2012, §5.4.4", when={"saturation": "requests"})
 def sharing_requests_all(mem_strength):
-    """Number of requests of a warp that share the bandwidth: all that are in flight. [requests]
+    """Number of a warp's requests that share the bandwidth: all in flight. [requests]
 
-    Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. So a second
-    request of a warp would use bandwidth but take no time. In Fig. 119 it takes time.
+    Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. By Eq. 71, a
+    warp's second request would use bandwidth but take no time. In Fig. 119 it takes time.
     """
     return mem_strength
 

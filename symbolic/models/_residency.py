@@ -4,8 +4,6 @@ If the grid has fewer blocks than the machine holds at once, only ``min(blocks, 
 multiprocessors are busy, and nothing is repeated.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.ops import ceil, maximum, minimum
 
@@ -24,19 +22,18 @@ def blocks_per_busy_sm(blocks, busy_sms):
 
 @equation(source="Hong 2012, §2.3.5", symbol=r"\#Active\_blocks\_per\_SM")
 def resident_blocks(active_blocks_per_sm, blocks_per_busy_sm):
-    """Blocks resident on a busy multiprocessor; in a small grid, fewer than it can hold. [blocks]
+    """Blocks resident on a busy multiprocessor, which a small grid does not fill. [blocks]
 
-    The value is at least 1. A point whose block does not fit breaks the rule
-    ``active_blocks_per_sm >= 1``.
+    The value is at least 1. If no block fits, the rule ``active_blocks_per_sm >= 1`` is broken.
     """
     return maximum(minimum(active_blocks_per_sm, blocks_per_busy_sm), 1)
 
 
 @equation(source="Hong 2012, Table 1", symbol="N")
 def resident_warps(warps_per_sm, blocks_per_busy_sm, warps_per_block):
-    """Warps resident on a busy multiprocessor, the N of all equations. [warps]
+    """Warps resident on a busy multiprocessor: the N of all equations. [warps]
 
-    It is ``resident_blocks`` × ``warps_per_block``, or at most ``warps_per_sm`` if that is given.
+    N is ``resident_blocks`` × ``warps_per_block``, but at most ``warps_per_sm``.
     """
     return maximum(minimum(warps_per_sm, blocks_per_busy_sm * warps_per_block), 1)
 

@@ -1,11 +1,9 @@
 """Equations that several models share; each model imports those it uses."""
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.ops import ceil
 
-#: The switch ``printed`` selects equations as the paper prints them, or as corrected.
+#: Labels of the switch ``printed``: equations as the paper prints them, or corrected.
 PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
@@ -32,7 +30,7 @@ def mem_latency_dram(mem_latency_nominal, core_clock, nominal_clock):
     """DRAM round trip of one transaction, in cycles of the core clock. [cycles]
 
     The thesis never changes a clock. DRAM has its own clock, so a round trip takes the same time at
-    any core clock, and fewer core cycles at a lower one.
+    any core clock, and fewer core cycles at a lower core clock.
     """
     return mem_latency_nominal * (core_clock / nominal_clock)
 

@@ -3,23 +3,21 @@
 Counts are instructions of one thread. The access rate of a unit is its count times ``issue_rate``.
 If rates are measured, give ``issue_rate = 1`` and the rates in place of the counts.
 
-The power of a unit is its access rate × its maximum power. The power of units that Table 8 marks
-*Spec.Linear* jumps at the first access and then rises slowly with the logarithm of the rate; it is
-0 below a rate of 6.516e-4. The logarithm of a rate is computed as log(count) + log(``issue_rate``),
-so that all units share the second term. Rates above 1 count as 1.
+The power of a unit is its access rate × its maximum power. Table 8 marks some units as
+*Spec.Linear*: their power jumps at the first access, and then rises slowly with the logarithm of
+the rate. It is 0 below a rate of 6.516e-4. The logarithm of a rate is computed as log(count) +
+log(``issue_rate``), so that all units share the second term. Rates above 1 count as 1.
 
 For GTX580, Table 11 has no such marks and no ALU, and Fig. 58 has no formulas. We use the marks of
-Table 8 there too. The L1 cache is linear like the shared memory, with which it forms one unit. The
-L2 cache is Spec.Linear like the DRAM behind it. The chip has one memory system and one L2 cache; it
-has one of the other units for each SM.
+Table 8 for GTX580 too. The L1 cache is linear like the shared memory, with which it forms one unit.
+The L2 cache is Spec.Linear like the DRAM behind it. The chip has one memory system and one L2
+cache, and each SM has one of each other unit.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Equation, equation
 from symbolic.ops import divide, log, maximum, minimum, where
 
-#: Coefficients of the Spec.Linear function: slope by ln(rate), and value at rate 1 (§3.2.4).
+#: Coefficients of the Spec.Linear function (§3.2.4): slope over ln(rate), and value at rate 1.
 SLOPE, AT_ONE = 0.1365, 1.001375
 
 
@@ -31,10 +29,10 @@ def warps_run_per_sm(warps_per_block, blocks, busy_sms):
 
 @equation(source="Hong 2012, Eqs. 40 and 61, of one instruction")
 def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
-    """Access rate of a unit that is accessed by one instruction of each thread. [ratio]
+    """Access rate of a unit if one instruction of each thread accesses the unit. [ratio]
 
-    ``issue_cycles`` is the 4 of Eq. 40. ``exec_cycles`` are the cycles without synchronisation,
-    measured (§3.2) or predicted (Eq. 61); if they are 0, the rate is 0.
+    ``issue_cycles`` is the 4 of Eq. 40. ``exec_cycles`` are the measured (§3.2) or predicted (Eq.
+    61) cycles without synchronisation; if they are 0, the rate is 0.
     """
     return divide(warps_run_per_sm * issue_cycles, exec_cycles, at_zero=0.0)
 
@@ -43,21 +41,21 @@ def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
 def access_rate(insts, issue_rate):
     """Access rate of a unit. [ratio]
 
-    All instructions access fetch, decode and schedule; their rate is 1 if the workload reaches the
-    peak of the machine (§3.5.1).
+    All instructions access the unit for fetch, decode and schedule. The rate of this unit is 1 if
+    the workload reaches the peak of the machine (§3.5.1).
     """
     return insts * issue_rate
 
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def linear_power(most, insts, issue_rate):
-    """Power, before scaling, of a unit whose power is proportional to its access rate. [W]"""
+    """Unscaled power of a unit with power proportional to its access rate. [W]"""
     return where(insts > 0, most * minimum(insts * issue_rate, 1), 0.0)
 
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def special_power(most, insts, issue_rate):
-    """Power, before scaling, of a unit whose power jumps at the first access. [W]"""
+    """Unscaled power of a unit with power that jumps at the first access. [W]"""
     jump = SLOPE * log(where(insts > 0, insts, 1)) + AT_ONE
     drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
     return where(insts > 0, drawn, 0.0)
@@ -69,7 +67,7 @@ def scaled_power(unit_power, scale, clock_power_factor):
     return unit_power * scale * clock_power_factor
 
 
-#: Name, name in the paper, power equation and scale of each unit.
+#: For each unit: name, name in the paper, power equation, and scale.
 UNITS = (
     ("int", "Int", special_power, "sm_scale"),
     ("fp", "Fp", special_power, "sm_scale"),
@@ -115,10 +113,10 @@ RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (
     inputs=[rate.name for rate in RATE_EQUATIONS],
 )
 def rate_clamped(*rates):
-    """1 if an access rate was above 1 and is therefore replaced by 1; else 0.
+    """1 if an access rate above 1 was replaced by 1, otherwise 0.
 
     No unit can be accessed at a rate above 1. Such a rate means that the given cycles are too few
-    to issue all instructions, or that the count of a class exceeds that of all instructions.
+    to issue all instructions, or that the instructions of one class outnumber all instructions.
     """
     return where(maximum(*rates) > 1, 1.0, 0.0)
 
@@ -137,7 +135,7 @@ def sm_component_power(
     l1_unit_power,
     max_power_const_sm,
 ):
-    """Power of one active SM: the power of its units, plus a constant. [W]
+    """Power of one active SM: the sum of the powers of its units, plus a constant. [W]
 
     The maximum powers in Table 8 sum to 5.063 W.
 
@@ -165,7 +163,7 @@ const_sm_power = scaled_power.copy_as(
     inputs=[*(share.name for share in SCALED_POWERS), "const_sm_power", "activation_power"],
 )
 def largest_power(*shares):
-    """Power of the unit that draws the most, without idle power. [W]"""
+    """Power of the unit that draws the most power. [W]"""
     return maximum(*shares)
 
 

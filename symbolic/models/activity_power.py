@@ -2,10 +2,9 @@
 
 Each access costs a constant energy, so power is linear in the access rates. The power of active
 multiprocessors and of busy pipelines is proportional to the core clock; another term is
-proportional to the memory clock. Energies and powers are fitted to watts (``dse.calibrate``).
+proportional to the memory clock. All energies and powers are fitted to measured power
+(``dse.calibrate``).
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 

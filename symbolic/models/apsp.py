@@ -1,15 +1,14 @@
 """All-pairs shortest paths by repeated squaring, under the TMM model (Ma 2014, §III).
 
-A matrix of distances is squared lg n times (lg is log₂). It is divided into sub-blocks, one for
-each thread block. Work and transactions follow from the number of vertices n, the edge length S_D
-of a sub-block and the number C of accesses in one transaction; the other equations are those of the
-TMM model. Computation is the bound if 𝒯 S_D C > L (after Eq. 12).
+A matrix of distances is squared log₂ n times. It is divided into sub-blocks, one for each thread
+block. Work and transactions follow from the number of vertices n, the edge length S_D of a
+sub-block and the number C of accesses in one transaction. The other equations are those of the TMM
+model. Computation is the bound if 𝒯 S_D C > L (after Eq. 12).
 
-Eqs. 12-14 replace S_D by n/√B_r; ``relative_time_by_blocks`` has this form. Correction: Eq. 12
-prints n³ in its memory term (``printed``), but the substitution gives the n² of Eq. 14.
+Eqs. 12-14 replace S_D by n/√B_r, with B_r thread blocks; ``relative_time_by_blocks`` has this form.
+Correction: Eq. 12 prints n³ in its memory term (``printed``), but the substitution gives the n² of
+Eq. 14.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import replace
@@ -29,7 +28,7 @@ VALIDITY = Validity(
 
 FAMILIES = tmm.FAMILIES
 
-#: §III: the graph is fixed; larger sub-blocks or more threads hide the latency.
+#: The graph is fixed. Larger sub-blocks or more threads hide the latency (§III).
 ADVICE = tuple(
     replace(
         guide,
@@ -43,7 +42,7 @@ RULES = (*tmm.RULES, "tile_dim <= vertices")
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")
 def squarings(vertices):
-    """Number of squarings of the matrix until paths of all lengths are known. [squarings]"""
+    """Number of squarings of the matrix after which paths of all lengths are known. [squarings]"""
     return log2(vertices)
 
 
@@ -55,13 +54,16 @@ def work(vertices, squarings):
 
 @equation(source="Ma 2014, Eq. 10", symbol="M")
 def transactions(vertices, squarings, tile_dim, chunk):
-    """Number of global memory transactions (C elements each); each element is read n/S_D times."""
+    """Number of global memory transactions of C elements each. [transactions]
+
+    Each element is read n/S_D times.
+    """
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
 
 @equation(source="Ma 2014, §III, between Eqs. 11 and 12", symbol="B_r")
 def blocks(vertices, tile_dim):
-    """Number of thread blocks: one per sub-block, including partial ones at the border. [blocks]
+    """Number of thread blocks: one per sub-block, also for partial sub-blocks. [blocks]
 
     >>> blocks(8192, 32)
     65536.0
@@ -76,9 +78,9 @@ TMM = equations_of(tmm)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps that a core waits for latency, computed from the number of blocks. [steps]
+    """Steps in which a core waits for latency, computed from the number of blocks. [steps]
 
-    Correction: Eq. 12 prints n³, but substituting S_D = n/√B_r in Eq. 11 gives n².
+    Correction: Eq. 12 prints n³, but Eq. 11 with S_D = n/√B_r gives n².
     """
     latency = power(vertices, 2) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
@@ -88,7 +90,7 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps that a core waits for latency, as printed (with n³). [steps]"""
+    """Steps in which a core waits for latency, as printed (with n³). [steps]"""
     latency = power(vertices, 3) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 

@@ -1,23 +1,21 @@
 """Run time by the shape of a block, from the cache lines that each request of a warp touches.
 
-Lanes of a warp that are neighbours along x (``block_x``) read the same line; lanes in another row
-of the block may read another line. MWP-CWP has one number of transactions for all shapes. This
-model has three kinds of requests, which can be read from the source code (``row`` is the index
-along y, ``column`` along x):
+Lanes of a warp in the same row of the block (along x, ``block_x``) read the same line; lanes in
+another row may read another line. MWP-CWP has one number of transactions for all shapes. This model
+has three kinds of requests, which the source code shows (``row`` is the index along y, ``column``
+along x):
 
 * ``a[k * n + column]``, ``x[k]``: one line for any shape;
 * ``a[row * n + k]``, ``c[row * n + column]``: a line for each row of the warp (``row_loads``,
   ``row_stores``);
 * ``a[column * n + k]``: a line for each lane of a row (``column_loads``).
 
-Each loaded line occupies the requesting SM, which looks up one line after another, and the cache
-that all SMs share. Stores are written through to that cache. These times are joined with the time
-of waiting as in ``latency_roofline``. Four numbers of the machine and the start-up time are
-calibrated; ``docs/validation.md`` has the errors. A line has 128 bytes, 32 numbers of 4 bytes. Join
-with ``occupancy``, or give the blocks of an SM.
+A loaded line occupies the requesting SM, which looks up one line after another, and the cache that
+all SMs share. Stores are written through to that cache. These times are joined with the time of
+waiting as in ``latency_roofline``. Four numbers of the machine and the start-up time are
+calibrated; ``docs/validation.md`` has the errors. A line has 128 bytes. Join with ``occupancy``, or
+give the blocks of an SM.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
@@ -37,7 +35,7 @@ SHARED = (*BLOCK_EQUATIONS, warps_per_block)
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")
 def warp_rows(threads_per_block, block_x, warp_size):
-    """Number of rows of a block over which a warp extends. [rows]"""
+    """Number of rows of a block that one warp covers. [rows]"""
     return ceil(minimum(threads_per_block, warp_size) / minimum(block_x, warp_size))
 
 
@@ -59,7 +57,7 @@ def store_lines(store_insts, row_stores, warp_rows):
 def sm_cycles(
     blocks_per_busy_sm, warps_per_block, total_insts, issue_cycles, load_lines, load_line_cycles
 ):
-    """Cycles of the SM with the most blocks to issue instructions and look up lines. [cycles]"""
+    """Cycles that the busiest SM needs to issue instructions and look up lines. [cycles]"""
     of_warp = total_insts * issue_cycles + load_lines * load_line_cycles
     return blocks_per_busy_sm * warps_per_block * of_warp
 
@@ -68,14 +66,14 @@ def sm_cycles(
 def shared_cache_cycles(
     blocks, warps_per_block, active_sms, load_lines, request_cycles, store_lines, store_line_cycles
 ):
-    """Cycles that the cache shared by all SMs is busy, at the core clock. [cycles]"""
+    """Core cycles in which the cache shared by all SMs is busy. [cycles]"""
     of_warp = load_lines * request_cycles + store_lines * store_line_cycles
     return blocks * warps_per_block / active_sms * of_warp
 
 
 @equation(source="Volkov 2016, Little's law: warps in turns wait one after the other")
 def wait_cycles(repetitions, mem_insts, request_wait):
-    """Cycles that the warps of an SM wait for their requests. [cycles]"""
+    """Cycles in which the warps of an SM wait for their requests. [cycles]"""
     return repetitions * mem_insts * request_wait
 
 

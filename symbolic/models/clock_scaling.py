@@ -2,18 +2,17 @@
 
 Core cycles take less time at a higher clock. Waiting for memory does not, because memory has its
 own clock. Power grows with the clock and with the square of the voltage. The switch
-``voltage_curve`` has two forms. ``proportional``: the voltage is proportional to the clock, and
-dynamic power grows with its cube (as in ``power``, whose exponent applies here too). ``knee``: the
-voltage is constant, the lowest of the chip, up to a knee clock, and rises linearly above it.
+``voltage_curve`` has two labels. ``proportional``: the voltage is proportional to the clock, and
+dynamic power grows with the cube of the clock (``clock_power_exponent``, as in ``power``).
+``knee``: up to a knee clock the voltage is the lowest of the chip; above that clock it rises
+linearly.
 
-On some GPUs waiting for memory adds to the core cycles, on others it overlaps with them. To choose
-``clock_overlap`` by the error on left-out rows, use ``dse.calibrate`` with ``choose=``.
+On some GPUs waiting for memory adds to the core cycles, on others it overlaps with them.
+``dse.calibrate`` with ``choose=`` chooses ``clock_overlap`` by the error on left-out rows.
 
-The numbers of a workload are fitted (``dse.fit``) to its time and power at a few clocks; knee and
-slope are numbers of the machine. Then a query finds the clock with the least energy.
+The numbers of a workload are fitted (``dse.fit``) to time and power at a few clocks. Knee and slope
+are numbers of the machine. Then a query finds the clock with the least energy.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models import _energy
@@ -36,7 +35,7 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
 def time_apart(stall_time, core_cycles, core_clock):
     """Run time if the cores do not compute while they wait for memory. [s]
 
-    Time of waiting during which the cores compute is contained in ``core_cycles``.
+    Waiting during which the cores compute is not part of ``stall_time``.
     """
     return stall_time + core_cycles / core_clock
 
@@ -65,7 +64,7 @@ def power_proportional(constant_power, dynamic_power, clock_power_factor):
 
 @equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
 def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
-    """Power of the run; its constant and its dynamic part grow with the voltage squared. [W]"""
+    """Power of the run: constant and dynamic power both grow with the voltage squared. [W]"""
     flat = constant_power + dynamic_power * (core_clock / nominal_clock)
     return flat * (relative_voltage * relative_voltage)
 

@@ -1,18 +1,19 @@
 """Time of attention of one new token of each sequence, from the bytes of the KV cache.
 
-A library has two kernels. In one, a block reads the cache for a single query head; in the other,
-for a group of query heads that share keys and values. Blocks divide a long context among them
-(splits), and a further step merges their results. Three times are joined as the root of the sum of
-squares: that of a lone block, that of all blocks on their multiprocessors, and that of DRAM for the
-cache, of which the L2 cache keeps what fits. Splits and the choice of a kernel follow the whole
-context, also if a window hides most of it.
+A library has two kernels. In one kernel, a block reads the cache for a single query head. In the
+other, a block reads the cache for a group of query heads that share keys and values. Several blocks
+may divide a long context (splits), and a further step merges their results. Three times are joined
+as the root of the sum of squares: the time of a lone block, the time of all blocks on their
+multiprocessors, and the time in which DRAM sends the part of the KV cache that does not fit into
+the L2 cache. The whole context determines the splits and the kernel, also if a window hides most of
+it.
 
-Ten numbers belong to a GPU, and two to the library on it: ``decode_waves``, and from how many
-blocks on it takes the kernel for groups (``decode_group_fill``). The defaults are fitted to an H100
-and a B200 together.
+Ten numbers belong to a GPU. Two belong to the library on this GPU: ``decode_waves``, and
+``decode_group_fill``, the number of blocks from which on the library takes the kernel for groups.
+The defaults are fitted to an H100 and a B200 together.
 
-Not monotone: the library's constants belong to one GPU, so that the time may grow with more of
-``n_sms``, ``l2_size``, ``decode_group_fill`` or ``decode_waves``.
+Not monotone: the library's constants belong to one GPU. So the time may grow if ``n_sms``,
+``l2_size``, ``decode_group_fill`` or ``decode_waves`` is raised.
 """
 
 from __future__ import annotations
@@ -36,18 +37,16 @@ LIBRARY = "TensorRT-LLM, decoderXQAConstants.h and decoderXQAImplJIT.cpp"
 GROUP_SPLIT, HEAD_SPLIT = 128.0, 256.0
 #: Largest group of query heads that a block computes.
 LARGEST_GROUP = 32.0
-#: Share of the L2 cache that keeps a KV cache, and share that is filled again once it does not;
-#: 0.38 and 0.41 were fitted to an H100 and a B200.
+#: Share of the L2 cache that keeps a KV cache that fits, and share that is filled again if the KV
+#: cache does not fit; 0.38 and 0.41 were fitted to an H100 and a B200.
 CACHE_SHARE, REFILL_SHARE = 0.8, 0.4
 
 BF16, FP8 = {"kv_dtype": "bf16"}, {"kv_dtype": "fp8"}
 SHARED = (*KV_ELEMENT_BYTES, decode_keys, *rate_and_interval("decode")[1:])
 
-# --- kernel, splits and blocks
-
 
 def _per_head(heads, kv_heads, decode_group_fill, is_few):
-    """Return 1 if a block reads the cache for a single head, else 0."""
+    """Return 1 if a block reads the cache for a single head, and 0 if for a group of heads."""
     group = heads / kv_heads
     single = where(decode_group_fill > 0, where(group > 1, is_few, 1.0), 0.0)
     return where(group > LARGEST_GROUP, 1.0, single)
@@ -55,7 +54,7 @@ def _per_head(heads, kv_heads, decode_group_fill, is_few):
 
 @equation(source=LIBRARY, when=BF16)
 def decode_per_head(batch, context, heads, kv_heads, n_sms, decode_group_fill):
-    """Kernel of the library. [1: a block reads for one query head, 0: for a group]"""
+    """1 if a block of the library's kernel reads for one query head, 0 if for a group. [0 or 1]"""
     blocks = batch * kv_heads * maximum(floor(context / GROUP_SPLIT), 1)
     is_few = where(blocks < decode_group_fill * n_sms, 1.0, 0.0)
     return _per_head(heads, kv_heads, decode_group_fill, is_few)
@@ -63,7 +62,7 @@ def decode_per_head(batch, context, heads, kv_heads, n_sms, decode_group_fill):
 
 @equation(name="decode_per_head", source=f"{LIBRARY}: few blocks do not matter", when=FP8)
 def decode_per_head_fp8(heads, kv_heads, decode_group_fill):
-    """Kernel of the library. [1: a block reads for one query head, 0: for a group]"""
+    """1 if a block of the library's kernel reads for one query head, 0 if for a group. [0 or 1]"""
     return _per_head(heads, kv_heads, decode_group_fill, 0.0)
 
 
@@ -84,9 +83,6 @@ def decode_splits(context, decode_per_head, decode_rows, decode_waves, n_sms):
     most = floor(context / where(single, HEAD_SPLIT, GROUP_SPLIT))
     filled = floor(where(single, 1, decode_waves) * n_sms / decode_rows)
     return maximum(minimum(most, filled), 1)
-
-
-# --- the three times
 
 
 @equation(source=f"{DATA}; more query heads and elements take longer", when=BF16)
@@ -133,7 +129,7 @@ def decode_blocks_time(
     head_dim,
     decode_group_block_time,
 ):
-    """Time of the blocks of a multiprocessor. [s]"""
+    """Time of all blocks that a multiprocessor runs. [s]"""
     keys = decode_key_time * decode_keys / decode_splits * (head_dim / 128)
     single = decode_head_block_time + keys
     block = where(decode_per_head > 0, single, decode_group_block_time)
@@ -159,9 +155,6 @@ def decode_dram_time(decode_bytes, decode_miss_share, l2_size, mem_bandwidth, de
     return (missed + (1 - decode_miss_share) * decode_bytes) / mem_bandwidth
 
 
-# --- floor and time
-
-
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def decode_floor(
     batch,
@@ -185,7 +178,7 @@ def decode_floor(
 def decode_merge_time(
     decode_splits, decode_per_head, decode_head_merge_time, decode_group_merge_time
 ):
-    """Time of the merge of splits. [s]"""
+    """Time in which the results of splits are merged. [s]"""
     merge = where(decode_per_head > 0, decode_head_merge_time, decode_group_merge_time)
     return where(decode_splits > 1, merge, 0)
 

@@ -1,12 +1,10 @@
 """Divergent branches: a warp executes every path that any of its lanes takes (Hong 2012, §2.6.5).
 
 ``paths`` lists the mutually exclusive paths of a branch as ``probability: cycles``, separated by
-commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one path, independently of the others. The
-thesis sums the cycles of all paths (within 6 % of its measurements); for many lanes the expected
-cycles approach this sum.
+commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one path, independently of the other lanes.
+The thesis sums the cycles of all paths (within 6 % of its measurements). For many lanes, the
+expected cycles approach that sum.
 """
-
-from __future__ import annotations
 
 import math
 from fractions import Fraction
@@ -28,7 +26,7 @@ EXACT_LANES = 1024
 
 @lru_cache(maxsize=256)
 def _parse_paths(paths):
-    """Parse and check ``paths``; return the (probability, cycles) pair of each path."""
+    """Parse and check ``paths``; return a pair (probability, cycles) for each path."""
     pairs: list[tuple[Fraction, Fraction]] = []
     for part in paths.split(","):
         try:
@@ -54,10 +52,7 @@ def _parse_paths(paths):
 
 
 def _untaken_probability(chance, lanes):
-    """Return the probability that no lane takes paths whose total probability is ``chance``.
-
-    It is exact for up to ``EXACT_LANES`` lanes.
-    """
+    """Return the probability that an event of probability ``chance`` occurs in no lane."""
     if chance >= 1:
         return Fraction(0)
     if lanes <= EXACT_LANES:
@@ -77,19 +72,14 @@ def divergent_cycles(paths, lanes):
 
     .. math:: E = \sum_i c_i (1 - (1-p_i)^{lanes})
     """
-    return float(
-        sum(
-            cycles * (1 - _untaken_probability(chance, lanes))
-            for chance, cycles in _parse_paths(paths)
-        )
-    )
+    return float(sum(c * (1 - _untaken_probability(p, lanes)) for p, c in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)
 def divergent_cycles_std(paths, lanes):
-    r"""Standard deviation of the cycles of a warp, exact. [cycles]
+    r"""Standard deviation of the cycles of a warp. [cycles]
 
-    It follows from the probabilities that neither of two paths is taken:
+    It follows from the probability, for each pair of paths, that no lane takes either:
 
     .. math:: \sigma^2 = \sum_{i,j} c_i c_j \left[(1-p_i-p_j)^{lanes}
         - (1-p_i)^{lanes}(1-p_j)^{lanes}\right],\quad (1-p_i)^{lanes} \text{ for } i = j.
@@ -113,11 +103,11 @@ def divergent_cycles_bound(paths):
 
 @equation(source="Hong 2012, §2.6.5, of one lane", table=True)
 def convergent_cycles(paths):
-    """Expected cycles of a lane that does not run in lockstep with others. [cycles]"""
+    """Expected cycles of a lane that runs without lockstep. [cycles]"""
     return float(sum(chance * cycles for chance, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5")
 def divergence_loss(divergent_cycles, convergent_cycles):
-    """Slowdown from lockstep: expected cycles of a warp / those of an independent lane. [ratio]"""
+    """Slowdown from lockstep: expected cycles of a warp / expected cycles of a lane. [ratio]"""
     return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

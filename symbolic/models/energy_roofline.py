@@ -1,12 +1,10 @@
 """The roofline of power, from energy per byte, energy per operation and constant power (Choi 2013).
 
 A run that moves data and computes at the same time attains the lower of the two limits (the
-roofline of Williams 2009). Its energy is the sum of the energies of its operations, of its bytes,
-and of constant power during the run. Power is this energy divided by the time. Measured rates may
-replace it.
+roofline of Williams 2009). Its energy is the sum of three parts: the energy of its operations, the
+energy of its bytes, and constant power times the run time. Power is this energy divided by the
+time. Measured rates may replace the attained rates.
 """
-
-from __future__ import annotations
 
 import math
 

@@ -1,18 +1,17 @@
 """Energy efficiency and speed-up if a CPU and a GPU share the work (Hong 2012, app. A).
 
 The GPU does ``gpu_share`` of the work and the CPU does the other part; both run at the same time.
-The baseline is that the CPU does all work at its nominal clock. ``benchmark_series`` 1-16 (Table
-16) are the combinations of a slow or fast CPU, a slow or fast GPU, a CPU of low or high power, and
-a GPU of low or high power; the last of these changes with every series, the first after 8 series.
-``node_configuration`` 1-4 are Figs. 152-155. The thesis prints no numbers for slow, fast, low and
-high: a machine file contains assumed ones.
+In the baseline, the CPU does all work at its nominal clock. ``benchmark_series`` 1-16 (Table 16)
+are the combinations of a slow or fast CPU, a slow or fast GPU, a CPU of low or high power, and a
+GPU of low or high power. The power of the GPU changes with every series, the speed of the CPU only
+after 8 series. ``node_configuration`` 1-4 are Figs. 152-155. The thesis prints no numbers for slow,
+fast, low and high: a machine file contains assumed numbers.
 
 Corrections: Table 16 prints a slow CPU in every series (``printed``), but in Fig. 156 series 9-16
-have a fast one. A device without a share of the work draws no dynamic power; as printed it does,
-and then the energy efficiency of the baseline is not 1. The best shares follow the corrections.
+have a fast CPU. As printed, a device without a share of the work draws dynamic power, and then the
+energy efficiency of the baseline is not 1; here it draws none. The best shares follow the
+corrections.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import replace
@@ -32,7 +31,8 @@ OUTPUTS = (
 )
 VALIDITY = Validity(statement="any two devices: only shares of work, time and power are modelled")
 
-#: The device that finishes last determines the time; what helps (share, cores, clocks): §A.5-A.7.
+#: The device that finishes last determines the time. §A.5-A.7 treat the changes that help: share,
+#: cores, clocks.
 FAMILIES = (Family(of="shared_time", terms={"cpu": "cpu_time", "gpu": "gpu_time"}, largest=True),)
 _SPEED_GUIDE = Guide(
     state="shared_time",
@@ -55,11 +55,8 @@ ADVICE = (
 )
 
 
-# --- the benchmarks of Table 16 and the configurations of Figs. 152-155
-
-
 def _place_in_four(benchmark_series):
-    """Return the position of a series, 1 to 4, in its group of four with the same speeds."""
+    """Return the position (1 to 4) of a series among the four with the same speeds."""
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
@@ -71,7 +68,7 @@ def cpu_work(benchmark_series, slow_work, fast_work):
 
 @equation(name="cpu_work", source="Hong 2012, Table 16", when=PRINTED, symbol=r"\phi_C")
 def cpu_work_printed(slow_work):
-    """Cycles per unit of work on the CPU: as printed, ``slow_work`` in every series. [cycles]"""
+    """Cycles per unit of work on the CPU, as printed: ``slow_work`` in every series. [cycles]"""
     return slow_work
 
 
@@ -90,7 +87,7 @@ def cpu_core_power(benchmark_series, low_core_power, high_core_power):
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_G")
 def gpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a GPU core: ``low_core_power`` in series with odd numbers. [W]"""
+    """Dynamic power of a GPU core: ``low_core_power`` in the odd-numbered series. [W]"""
     place = _place_in_four(benchmark_series)
     low = either(equal(place, 1), equal(place, 3))
     return where(low, low_core_power, high_core_power)
@@ -98,20 +95,20 @@ def gpu_core_power(benchmark_series, low_core_power, high_core_power):
 
 @equation(source="Hong 2012, Figs. 152-155")
 def cpu_scale(node_configuration, reduced_share):
-    """Factor of the CPU's performance and power: below 1 in configurations 2 and 4. [ratio]"""
+    """Factor for the CPU's performance and power; below 1 in configurations 2 and 4. [ratio]"""
     less = either(equal(node_configuration, 2), equal(node_configuration, 4))
     return where(less, reduced_share, 1.0)
 
 
 @equation(source="Hong 2012, Figs. 152-155")
 def gpu_scale(node_configuration, reduced_share):
-    """Factor of the GPU's performance and power: below 1 in configurations 3 and 4. [ratio]"""
+    """Factor for the GPU's performance and power; below 1 in configurations 3 and 4. [ratio]"""
     return where(node_configuration >= 3, reduced_share, 1.0)
 
 
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
 def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
-    """Time that one device takes for all the work. [s]"""
+    """Time that the CPU (or the GPU) takes for all the work. [s]"""
     return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_clock)
 
 
@@ -127,7 +124,7 @@ gpu_full_time = cpu_full_time.copy_as(
 def cpu_full_power(
     cpu_cores, cpu_clock, cpu_nominal_clock, cpu_core_power, cpu_scale, clock_power_exponent
 ):
-    """Dynamic power of one device while it works. [W]"""
+    """Dynamic power of the CPU (or the GPU) while it works. [W]"""
     relative = raised(cpu_clock / cpu_nominal_clock, clock_power_exponent)
     return cpu_cores * (cpu_core_power * cpu_scale) * relative
 
@@ -177,15 +174,15 @@ def shared_time(cpu_time, gpu_time):
 def cpu_dynamic_power(cpu_full_power, gpu_share):
     """Dynamic power of the CPU; 0 if the CPU has no share of the work. [W]
 
-    Correction: with Eq. 114, even a device without work draws power, so that E is not 1 at the
-    baseline.
+    Correction: by Eq. 114 a device without work draws power, and the efficiency of the baseline is
+    not 1.
     """
     return where(gpu_share < 1, cpu_full_power, 0.0)
 
 
 @equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
 def cpu_dynamic_power_printed(cpu_full_power):
-    """Dynamic power of a device, even if it has no share of the work, as printed. [W]"""
+    """Dynamic power of a device as printed: also drawn without a share of the work. [W]"""
     return cpu_full_power
 
 
@@ -200,7 +197,7 @@ gpu_dynamic_power_printed = cpu_dynamic_power_printed.copy_as("gpu_dynamic_power
 
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")
 def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
-    """Power of the system while both devices work; ``system_power`` is added once. [W]"""
+    """Power of the system while both devices work. [W]"""
     return cpu_dynamic_power + gpu_dynamic_power + system_power
 
 
@@ -228,8 +225,8 @@ def best_energy_share(
 ):
     """GPU share with the least energy: 0, 1, or the share with the shortest time. [ratio]
 
-    Power is the same at every share between 0 and 1. So of these shares, the one with the shortest
-    time needs the least energy. On ties the smallest share is returned.
+    Power is the same at every share between 0 and 1, so among these shares the shortest time needs
+    the least energy. If shares need the same energy, the result is the smallest.
     """
     none = (cpu_full_power + system_power) * cpu_full_time
     every = (gpu_full_power + system_power) * gpu_full_time
@@ -243,12 +240,12 @@ def best_energy_share(
 def efficiency_curvature(
     speedup, baseline_power, baseline_dynamic_power, system_power, power_growth
 ):
-    r"""Second derivative of energy efficiency with respect to speed-up; 0 if E is linear in S.
+    r"""Second derivative of the energy efficiency E by the speed-up S; 0 if E is linear in S.
 
-    For :math:`P_N = d S^k + B` it is 0 if d = 0 or k = 0 (more work for a device that already
-    draws its power). For k = 1 (more cores) it is 0 only if B = 0, and then E is constant. For
-    k = 3 (a higher clock) it is 0 at one speed-up only. So the statement of §A.8, that the relation
-    is mostly linear unless power grows with the square, is true only for k = 0.
+    The power is :math:`P_N = d S^k + B`. The derivative is 0 if d = 0 or k = 0 (more work for a
+    device that already draws its power). For k = 1 (more cores) it is 0 only if B = 0, and then E
+    is constant. For k = 3 (a higher clock) it is 0 at one speed-up only. By §A.8 the relation is
+    mostly linear unless power grows with the square; that is true only for k = 0.
 
     .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
         - (k+1) B\right)}{(d S^k + B)^3}

@@ -2,17 +2,17 @@
 
 A block computes a tile of the product, or a part of its sums (split-K). Three processes run at the
 same time: tensor cores work in waves of blocks, multiprocessors read the operands of their tiles
-through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest dominates; they
-are joined by the fourth root of the sum of fourth powers, because none overlaps fully with the
-others. A library chooses the tile and the parts: the time is the least over ``TILES`` and
-``SPLITS``, which are part of the model. Before the product, activations are cast to the number type
-of the weights, and after it results are written. No time is below the floor of the machine:
-operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
+through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest process dominates.
+Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
+fully with the others. A library chooses the tile and the parts: the time is the least over
+``TILES`` and ``SPLITS``, which are part of the model. Before the product, activations are cast to
+the number type of the weights, and after it results are written. No time is below the floor of the
+machine: operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
 
 Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
-they need no cast). They are fitted to measured times (``dse/data/fits``); a machine without a fit
-has those of its nearest relatives. Without relatives, three of the six follow from its clock and its
-L2 cache by ratios that four GPUs share, and the others are the same for all machines.
+they need no cast). They are fitted to measured times (``dse/data/fits``). A machine without a fit
+has the numbers of its nearest relatives. Without relatives, three of the six follow from its clock
+and its L2 cache by ratios that four GPUs share, and the others are the same for all machines.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
 DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 
 #: Rows and columns of the tile of a block, from small to large: powers of two that libraries ship.
-#: With three times as many tiles, including transposed ones, no score changes.
+#: Three times as many tiles, with transposed tiles, change no score.
 TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
-#: Numbers of blocks that share the sums of one tile.
+#: Possible numbers of blocks that share the sums of one tile.
 SPLITS = (1, 4, 16)
-#: Time [s] of the launch that adds the parts of shared sums; between 2.4 and 2.8 us on three GPUs.
+#: Time of the launch that adds the parts of shared sums; 2.4 to 2.8 us on three GPUs. [s]
 MERGE_TIME = 2.6e-6
 
 
 class NumberType(NamedTuple):
-    """The properties of a number type in the library.
+    """Properties of a number type in the library.
 
     ``step`` is the number of terms in 128 bytes, ``cast`` the bytes that the cast of an activation
     moves. Block-scaled kernels have no small tiles and do not share sums.
@@ -69,17 +69,14 @@ TYPES = {
     "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[5:], (1,)),
 }
 
-# --- what depends on the number type
-
 
 def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple[Equation, ...]:
-    """Return the equations by which a quantity has a value for each number type."""
     return by_label(name, source, "dtype", values)
 
 
 FITTED_TIMES = "fitted to measured times"
 LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
-#: Number types, by the name under which their numbers are fitted; 16-bit types share one name.
+#: For each number type, the name under which its numbers are fitted; 16-bit types share a name.
 FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
 CAST = [label for label, number in TYPES.items() if number.cast]
 gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
@@ -115,8 +112,6 @@ FITTED = (
 )
 
 
-# --- numbers of a machine that was not fitted
-
 SHARED = "ratio fitted to A100, H100, B200 and L40S together (docs/gemm_fits.py)"
 
 
@@ -144,9 +139,6 @@ def gemm_cache_share(gemm_cache_ratio, l2_partitions):
 def gemm_output_ratio(gemm_result_ratio, l2_bandwidth, gemm_dram_rate):
     """Rate at which results and casts move, over that of DRAM. [ratio]"""
     return gemm_result_ratio * sqrt(l2_bandwidth / gemm_dram_rate)
-
-
-# --- rates and bytes
 
 
 @equation(source="printed rates hold for the printed multiprocessors at the boost clock")
@@ -182,7 +174,7 @@ def result_bytes(product_rows, product_columns):
 def weight_miss_share(
     weight_bytes, activation_bytes, result_bytes, weights_in_turn, l2_size, gemm_cache_share
 ):
-    """Share of the weights that come from DRAM: other weights were used since the last call.
+    """Share of the weights that come from DRAM, because other weights displaced them. [ratio]
 
     >>> [round(weight_miss_share(w, 0.0, 0.0, 5.0, 50e6, 1.0), 3) for w in (1e6, 10e6, 100e6)]
     [0.0, 0.5, 1.0]
@@ -210,9 +202,6 @@ def gemm_dram_bytes(weight_bytes, weight_miss_share, activation_bytes, activatio
 def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
     """Bytes per second of DRAM. [B/s]"""
     return mem_bandwidth * gemm_dram_share
-
-
-# --- tiles, splits and waves
 
 
 def _product_cost(number: NumberType, label: str) -> Equation:
@@ -304,7 +293,7 @@ def gemm_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
+    """Lower bound on the time, from the machine's printed rate and bandwidth. [s]"""
     beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
     compute = divide(gemm_operations, gemm_peak, at_zero=math.inf)
     return maximum(compute, beyond / mem_bandwidth)

@@ -1,12 +1,10 @@
 """Work shared between a CPU and a GPU in proportion to their throughput (Hong 2012, §5.9).
 
 ``cpu_flops`` and ``gpu_flops`` are the ``flops`` of the model ``throughput`` for each machine. The
-thesis ignores the transfer of data. Here ``transfer_time`` is the time to transfer all data; it is
+thesis ignores the transfer of data. Here the time to transfer all data, ``transfer_time``, is
 multiplied by the GPU's share. Give ``gpu_share`` to evaluate another share. For the energy, give
 the power of each device while it works.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models import energy_speedup
@@ -51,12 +49,12 @@ def time(cpu_time, gpu_time):
 
 @equation(source="Hong 2012, Eqs. 107 and 112, over the time of both")
 def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power):
-    """Mean power until both devices have finished; a device draws power while it works. [W]"""
+    """Mean power until both devices have finished; each draws power only while it works. [W]"""
     work = cpu_full_power * cpu_time + gpu_full_power * gpu_time
     return divide(work, time, at_zero=0.0) + system_power
 
 
 @equation(source="Hong 2012, Fig. 148")
 def sharing_gain(cpu_full_time, gpu_full_time, time):
-    """Speed-up compared with the faster device alone; below 1 if the share is bad. [ratio]"""
+    """Speed-up compared with the faster device alone; a bad share gives less than 1. [ratio]"""
     return divide(minimum(cpu_full_time, gpu_full_time), time, at_zero=1.0)

@@ -1,16 +1,14 @@
 """Imbalance: the cost of lockstep if the work of the lanes is random (Swatman 2022).
 
 ``distribution`` is the probability law of the work W of one item, an integer >= 0. A group of
-``lanes`` items takes lanes · max(W) lane-iterations for ΣW of useful work. Its loss is the ratio X
-= lanes · max / sum, or 1 if it has no work. The switch ``work_law`` chooses a family of laws, whose
-parameters are then inputs.
+``lanes`` items takes lanes · max(W) lane-iterations for ΣW of useful work. The loss of a group is
+the ratio of both, X = lanes · max(W) / ΣW, or 1 if the group has no work. The switch ``work_law``
+chooses a family of laws, whose parameters are then inputs.
 
 ``distribution`` is a text object with methods that compute results of the law
 (``imbalance(lanes)``, ``order_statistics(lanes)``, ``bounds(lanes)``); the evaluation of a study
 creates it from the text that the user gives.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -47,7 +45,7 @@ FAMILY_SOURCE = f"{PAPER}, §IV-A"
 
 
 def require_law(distribution):
-    """Return ``distribution``; raise an error if it is plain text without a parsed law."""
+    """Return ``distribution``, or raise an error if it is plain text instead of a parsed law."""
     if not hasattr(distribution, "imbalance"):
         raise DseError(
             f"distribution = {distribution!r} is bare text: laws are read where a study or "
@@ -56,11 +54,8 @@ def require_law(distribution):
     return distribution
 
 
-# --- the law of work, from a family
-
-
 def _family_equation(family):
-    """Return the equation that yields the law of a family from its parameters, as text."""
+    """Return the equation that yields the law (as text) from the parameters of a family."""
 
     def text(*values):
         return family.as_text(*values)
@@ -107,7 +102,7 @@ def work_max(distribution):
 
 @equation(source=f"{PAPER}, Eq. 7", symbol=r"\mathrm{E}[W_{(n:n)}]", table=True)
 def expected_max(distribution, lanes):
-    r"""Expected work of the lane with the most work in a group. [iterations]
+    r"""Expected maximum work of the items in a group. [iterations]
 
     .. math:: \sum_{a \ge 0} (1 - F_W(a)^n)
     """
@@ -116,13 +111,13 @@ def expected_max(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 7 and 8", symbol=r"\mathrm{Cov}[W_{(n:n)}, \Sigma W]", table=True)
 def max_sum_covariance(distribution, lanes):
-    """Covariance of the maximum and the sum of the work of a group. [iterations²]"""
+    """Covariance of the maximum and the sum of the work in a group. [iterations²]"""
     return require_law(distribution).order_statistics(lanes).cov_max_sum
 
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\mathrm{E}[X_W(n)]", table=True)
 def imbalance_loss(distribution, lanes):
-    r"""Mean loss of a group: its lane-iterations divided by the useful ones. [ratio]
+    r"""Mean loss of a group: lane-iterations divided by useful iterations. [ratio]
 
     .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
 
@@ -141,10 +136,10 @@ def imbalance_loss_std(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
 def imbalance_slowdown(expected_max, work_mean):
-    """Slowdown of a workload of many groups from lockstep: mean maximum / mean work. [ratio]
+    """Slowdown from lockstep of a workload of many groups: mean maximum / mean work. [ratio]
 
-    The paper uses the mean loss of a group as the slowdown. But a group with more work adds more to
-    the time of a workload, so mean loss and slowdown differ by the covariance of loss and work.
+    The paper uses the mean loss of a group as the slowdown. But groups with more work take more of
+    the total time, so mean loss and slowdown differ by the covariance of loss and work.
     """
     return divide(expected_max, work_mean, at_zero=1.0)
 
@@ -163,7 +158,7 @@ def imbalance_upper(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eq. 4, its largest value")
 def imbalance_largest(lanes, work_min, work_max):
-    """Largest possible loss of a group: one item has the most work, all others least. [ratio]"""
+    """Largest possible loss: one item has maximum work, all others minimum work. [ratio]"""
     return lanes / (1 + (lanes - 1) * divide(work_min, work_max, at_zero=1.0))
 
 
@@ -171,7 +166,7 @@ def imbalance_largest(lanes, work_min, work_max):
 def imbalance_delta(
     imbalance_slowdown, expected_max, max_sum_covariance, work_mean, work_std, lanes
 ):
-    r"""Approximation of the mean loss to second order in the deviation of the sum. [ratio]
+    r"""Second-order approximation of the mean loss, in the deviation of the sum. [ratio]
 
     .. math:: \rho \left(1 + \frac{\sigma_W^2}{n \mathrm{E}[W]^2}
         - \frac{\mathrm{Cov}[W_{(n:n)}, \Sigma W]}{n \mathrm{E}[W] \mathrm{E}[W_{(n:n)}]}\right)
@@ -183,13 +178,13 @@ def imbalance_delta(
 
 @equation(source=f"{PAPER}, Eq. 4, for many lanes")
 def imbalance_limit(work_max, work_mean):
-    """Limit of loss and slowdown for many lanes; infinite if work has no upper limit. [ratio]"""
+    """Limit of loss and slowdown for many lanes; infinite if work is unbounded. [ratio]"""
     return divide(work_max, work_mean, at_zero=1.0)
 
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    """Mean loss for exponential work, equal to the slowdown: the harmonic number H_n. [ratio]"""
+    """Mean loss and slowdown for exponential work: the harmonic number of ``lanes``. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)
@@ -198,8 +193,8 @@ def exponential_loss(lanes):
 
 EXACT_LANES, EULER = 10_000, 0.57721566490153286
 
-# --- remedies (Swatman 2022, §II and §III): sort items into bins, cut them, share them among lanes
-# Sorting costs nothing in this model; cutting costs ``cut_overhead``, sharing ``share_overhead``.
+# --- Remedies (Swatman 2022, §II and §III): sort items into bins, cut items, share items among
+# lanes. Sorting costs nothing here; cutting costs ``cut_overhead``, and sharing ``share_overhead``.
 
 BINS_SOURCE = "Swatman 2022, §III-B, by exact partition"
 SHARING_SOURCE = "Swatman 2022, §II-B and §III-B"
@@ -208,35 +203,35 @@ CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 
 @equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
-    """Number of bins to sort items into by work: one more bin gains less than 1 %."""
+    """Suggested number of bins; with one more bin, the gain is less than 1 %."""
     return distribution.binning(lanes, most_bins)[0]
 
 
 @equation(source=BINS_SOURCE, table=True)
 def binned_slowdown(distribution, lanes, most_bins):
-    """Slowdown of a workload from lockstep if items are sorted into ``suggested_bins``. [ratio]"""
+    """Slowdown from lockstep if items are sorted into ``suggested_bins`` by work. [ratio]"""
     return distribution.binning(lanes, most_bins)[1]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
-    """Cost-minimal length of the pieces into which longer items are cut. [iterations]"""
+    """Cheapest length of the pieces into which longer items are cut. [iterations]"""
     return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
-    """Slowdown from lockstep and cuts if pieces have the length ``suggested_piece``. [ratio]"""
+    """Slowdown from lockstep and cuts if items are cut at ``suggested_piece``. [ratio]"""
     return distribution.best_piece_length(lanes, cut_overhead)[1]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
-    """Cost-minimal number of items in lockstep if several lanes share an item. [lanes]"""
+    """Cheapest number of items in lockstep if several lanes share an item. [lanes]"""
     return distribution.best_granularity(lanes, share_overhead)[0]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def shared_slowdown(distribution, lanes, share_overhead):
-    """Slowdown from lockstep and sharing if ``suggested_lanes`` items run together. [ratio]"""
+    """Slowdown from lockstep and sharing for ``suggested_lanes`` items in lockstep. [ratio]"""
     return distribution.best_granularity(lanes, share_overhead)[1]

@@ -1,12 +1,10 @@
 """Slowdown of a mix of instructions by their classes (Hong 2012, §2.6.4); join with ``mwp_cwp``.
 
 In Table 6, a multiprocessor completes eight simple operations per cycle (M_Factor 1), and fewer
-operations of the classes below. The default factors are the measured ones. The manual gives 4 for
+operations of the classes below. The default factors are measured. The manual gives the factor 4 for
 floating-point division and integer multiplication, and calls integer division costly. The text
 after the table interchanges 4.3 and 35. All counts are parts of ``comp_insts``.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.ops import divide

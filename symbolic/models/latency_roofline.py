@@ -1,22 +1,21 @@
 """Run time on a GPU with caches: a roofline of units and memory levels, and exposed latency.
 
-Each unit takes the time of its work in a launch: schedulers, floating-point units and those of
-double precision, integer and special-function units, tensor units, the L1 cache with shared memory,
-the L2 cache, DRAM, the start of blocks. The slowest is a lower bound (the hierarchical roofline).
-Latency gives another bound: a single warp takes the cycles between its instructions, plus the
-latencies of its requests, averaged over the levels that serve them; a multiprocessor executes its
-warps in waves. If both bounds are close, neither hides the other completely: they are joined as the
-root of the sum of squares. Their sum predicts left-out kernels worse. Norms of order two in place
-of the slowest unit were tried, too. The best is that of a multiprocessor and the memory beyond it:
-errors of 371 launches on an H100 fall from 12 to 11 %, but those of two tuning spaces rise from 7
-to 8 %, and the 90th percentile of the slowdown of their choices rises from 1.11 to 1.18.
+Each unit takes some time for its work in a launch. The units are schedulers, single-precision,
+double-precision, integer, special-function and tensor units, the L1 cache with shared memory, the
+L2 cache, its atomics, DRAM, and the start of blocks. The time of the slowest unit is a lower bound
+(the hierarchical roofline). Latency gives another bound: a single warp takes the cycles between its
+instructions, plus the latencies of its requests (each a mean over the levels that serve it); a
+multiprocessor executes its warps in waves. If both bounds are close, neither hides the other
+completely, so they are joined as the root of the sum of squares. The sum of both bounds predicts
+left-out kernels worse. A norm of order two in place of the slowest unit lowers the error of 371
+launches on an H100 from 12 to 11 %, but the choices in two tuning spaces get worse: the 90th
+percentile of the slowdown is 1.18 instead of 1.11.
 
-Bytes and instructions come from a profile or from ``dse.kernel``. Defaults of values that a profile
-lacks add no cost: the bytes of a cache default to those of the level below it. Atomics at one
-address, uneven work, and the partial last wave are not modelled. Join with ``occupancy``.
+Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
+defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
+Conflicts of atomics in shared memory, uneven work, and the partial last wave are not modelled. Join
+with ``occupancy``.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import replace
@@ -44,9 +43,11 @@ UNITS = {
     "dram": "dram_time",
     "tensor": "tensor_time",
     "dispatch": "dispatch_time",
+    "atomic": "atomic_time",
 }
 
-#: Labels of the bound by number. New units come last, because stored results keep their numbers.
+#: Labels of the bound; the index of a label is its number in stored results, so new units come
+#: last.
 LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:])
 LIMITS = {**UNITS, "latency": "latency_bound_time"}
 
@@ -60,11 +61,12 @@ _GUIDE = Guide(
     limits="limiting_time",
     helps="time",
     same_work=True,
-    # operations and the bytes that all blocks touch are the work, which moves must not change
+    # these are the work of the launch, which moves must not change
     fixed=frozenset(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
+            *("atomic_words", "atomic_bytes"),
         }
     ),
     conditions=(
@@ -99,7 +101,7 @@ def launch_warps(blocks, warps_per_block):
 
 @equation(source="by definition: counts of a warp are those of ``counted_warp_size`` threads")
 def counted_warps(blocks, threads_per_block, counted_warp_size):
-    """Number of warps in the launch if a warp has the size for which it was counted. [warps]"""
+    """Number of warps in the launch, with the warp size of the instruction counts. [warps]"""
     return blocks * ceil(threads_per_block / counted_warp_size)
 
 
@@ -111,7 +113,7 @@ def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
 
 @equation(source="CUDA programming guide, arithmetic throughput")
 def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
-    """Time of the units that execute one kind of instructions. [s]"""
+    """Time of the units that execute one kind of instruction. [s]"""
     return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
 
 
@@ -119,9 +121,6 @@ _WARPS, _RATE = ("launch_warps", "warp_size"), ("busy_sms", "core_clock")
 fp64_time = fp_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
 int_time = fp_time.copy_as("int_time", *_WARPS, "int_insts", "int_units_per_sm", *_RATE)
 special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
-
-
-# --- tensor units: a separate pipe, whose rate depends on the number type
 
 
 @equation(source="by definition")
@@ -132,7 +131,7 @@ def tensor_flops(counted_warps, warp_tensor_flops):
 
 @equation(name="tensor_rate", source="printed rate", when={"tensor_type": "fp16"})
 def tensor_rate_fp16(tensor_fp16_flops):
-    """Operations per second of all tensor units for a number type, at the boost clock. [1/s]"""
+    """Operations per second of all tensor units at the boost clock, for a number type. [1/s]"""
     return tensor_fp16_flops
 
 
@@ -167,8 +166,19 @@ def tensor_time(tensor_flops, tensor_rate, busy_sms, rated_sms, core_clock, boos
 
 @equation(source="measured on an H100: no launch starts blocks faster (docs/gpu-validation.md)")
 def dispatch_time(blocks, dispatch_cycles, core_clock):
-    """Time in which the machine starts all blocks, one after the other. [s]"""
+    """Time in which the machine starts all blocks, one after another. [s]"""
     return blocks * dispatch_cycles / core_clock
+
+
+@equation(source="measured on an H100: a sector's atomics take turns (docs/gpu-validation.md)")
+def atomic_time(counted_warps, atomic_words, atomic_bytes, atomic_cycles, core_clock):
+    """Time in which the sectors of the L2 cache (32 bytes) execute their shares of the atomics. [s]
+
+    All sectors have equal shares of the words that the requests change. If the bytes that atomics
+    change are unknown (0), they are assumed to spread over so many sectors that they take no time.
+    """
+    shares = divide(32 * counted_warps * atomic_words, atomic_bytes, at_zero=0.0)
+    return shares * atomic_cycles / core_clock
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
@@ -211,17 +221,18 @@ def throughput_time(
     dram_time,
     tensor_time,
     dispatch_time,
+    atomic_time,
 ):
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     memory = maximum(l1_time, maximum(l2_time, dram_time))
-    return maximum(maximum(cores, memory), dispatch_time)
+    return maximum(maximum(maximum(cores, memory), dispatch_time), atomic_time)
 
 
 @equation(source="bytes of the level below over bytes requested")
 def l1_miss_share(l2_bytes, l1_bytes):
-    """Share of the bytes requested from the L1 cache that the L2 cache delivers. [ratio]"""
+    """Share of the bytes requested from the L1 cache that the L2 cache must deliver. [ratio]"""
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
 
 
@@ -262,7 +273,7 @@ def time(start_up_time, throughput_time, latency_bound_time):
 
 @equation(source="by definition")
 def limiting_time(throughput_time, latency_bound_time):
-    """The larger of two bounds of the time: of the busiest unit, and of latency. [s]"""
+    """The larger of two lower bounds of the time: busiest unit, and latency. [s]"""
     return maximum(throughput_time, latency_bound_time)
 
 
@@ -274,7 +285,7 @@ def limiting_time(throughput_time, latency_bound_time):
 def bound_by(throughput_time, latency_bound_time, *times):
     """The bottleneck: the unit or level of memory that takes longest, or latency.
 
-    If several take equally long, it is the first of the flags.
+    If several take equally long, the bottleneck is the first in ``flags``.
     """
     *labels, last = UNITS
     unit = float(LABELS.index(last))

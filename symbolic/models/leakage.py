@@ -2,13 +2,11 @@
 
 The thesis cites both equations (Butts and Sohi; HotLeakage) and then uses a linear model, because
 the range of chip temperatures is narrow. Here the line is the tangent at a reference temperature.
-Its slope is the derivative of Eq. 34 by temperature at a constant threshold voltage (a test derives
-it). The slope times the static power is the σ of Eq. 56.
+The slope is the derivative of Eq. 34 by temperature at a constant threshold voltage (a test derives
+the slope). The slope times the static power is the σ of Eq. 56.
 
 The sign of V_off is as in the text of the thesis, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.ops import exp
@@ -16,7 +14,7 @@ from symbolic.ops import exp
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
 VALIDITY = Validity(statement="its numbers are fitted to the chip at hand")
 
-#: Boltzmann constant divided by elementary charge, both exact in the SI. [V/K]
+#: Boltzmann constant divided by elementary charge; both are exact in the SI. [V/K]
 BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19
 KELVIN_AT_ZERO_CELSIUS = 273.15
 
@@ -72,7 +70,7 @@ def leakage_slope(
 ):
     """Relative growth of static power per degree at the reference temperature. [1/K]
 
-    The factor :math:`v_t^2` contributes 2/T, which the thesis calls "quadratic"; the exponential of
+    The factor :math:`v_t^2` contributes 2/T, which the thesis calls "quadratic". The exponential of
     the threshold voltage contributes more.
     """
     volts = thermal_voltage(reference_temperature)

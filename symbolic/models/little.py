@@ -1,11 +1,9 @@
 """Bytes in flight of a kernel, and the number that a bandwidth needs (Little 1961; Volkov 2016).
 
-Bytes in flight equal throughput times latency. A memory attains its bandwidth only if bandwidth
-times latency bytes are in flight. The bytes in flight of a kernel follow from its resident warps
-and the number of requests that a warp sends before it waits.
+Bytes in flight equal throughput times latency. A memory attains its bandwidth only if the number of
+bytes in flight is bandwidth times latency. A kernel's bytes in flight follow from its resident
+warps and the number of requests that a warp sends before it waits.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 
@@ -15,7 +13,7 @@ VALIDITY = Validity(statement="a law of queues, for any machine")
 
 @equation(source="Volkov 2016: warps times the requests of each")
 def bytes_in_flight_per_sm(warps_per_sm, mem_strength, warp_size, bytes_per_thread):
-    """Maximum number of bytes in flight that the warps of one SM have requested. [B]"""
+    """Maximum number of bytes in flight for the warps of one SM. [B]"""
     return warps_per_sm * mem_strength * warp_size * bytes_per_thread
 
 

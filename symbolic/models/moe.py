@@ -4,8 +4,8 @@ Each token visits ``topk`` experts. Expert parallelism divides the experts among
 parallelism divides the inner size of each expert. A rank multiplies the tokens of its occupied
 experts by their weights in two grouped products: up (with a gate, two matrices) and down. The
 weights of an occupied expert are read once. A library chooses the rows of a tile: the time is the
-least over ``TILE_ROWS``, each product being the root of the sum of squares of compute and DRAM.
-Around the products, activations are cast, sorted by expert, and added up per token.
+least over ``TILE_ROWS``. The time of a product is the root of the sum of squares of compute time
+and DRAM time. Around the products, activations are cast, sorted by expert, and added up per token.
 
 Twelve numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no other label yet.
@@ -33,7 +33,8 @@ RULES = ("moe_peak > 0",)  # the machine has tensor cores for the number type
 
 GROUPED = "NVIDIA DU-09799, 2 and 3, of each expert (grouped product)"
 
-#: Numbers of tokens in a block's tile, of which the library chooses the best; columns of the tile.
+#: Possible numbers of rows (tokens) of a tile, of which the library takes the best; number of
+#: columns.
 TILE_ROWS = (16.0, 32.0, 64.0, 128.0, 256.0)
 TILE_COLUMNS = 128.0
 
@@ -42,7 +43,7 @@ SHARED = rate_and_interval("moe")
 
 #: For each number type: (1) printed rate; (2) attained share of this rate; (3) bytes of an element;
 #: (4) how often activations of experts move; (5) start-up time of casts; (6) time of an expert. In
-#: nvfp4, 16 elements share a scale of 8 bits. Kernels with block scales pad the tokens of experts.
+#: nvfp4, 16 elements share a scale of 8 bits. Kernels with block scales pad the experts' tokens.
 _QUANTITIES = ("peak", "share", "element_bytes", "traffic", "cast_time", "padding_time")
 _CAST = ("moe_wide_traffic", "moe_fp8_start_time")
 TYPES: dict[str, tuple[str | float, ...]] = {
@@ -71,12 +72,10 @@ moe_activation_time = (
     ),
 )
 
-# --- loads
-
 
 @equation(source="by definition, of balanced loads", when={"routing": "balanced"})
 def moe_rank_tokens(tokens, topk, expert_parallel):
-    """Pairs of a token and an expert on one rank, at least one. [pairs]"""
+    """Number of pairs of a token and an expert on one rank; at least 1. [pairs]"""
     return maximum(tokens * topk / expert_parallel, 1)
 
 
@@ -102,9 +101,6 @@ def moe_expert_tokens(moe_rank_tokens, moe_occupied_experts):
 def moe_inner_size(intermediate, tensor_parallel):
     """Inner size of an expert on one rank. [elements]"""
     return intermediate / tensor_parallel
-
-
-# --- products
 
 
 @equation(source=GROUPED)
@@ -151,13 +147,10 @@ def moe_traffic_time(
     moe_pair_time,
     mem_bandwidth,
 ):
-    """Time around the products, of a rank's activations and of the tokens of all ranks. [s]"""
+    """Time around the products: a rank's activations, and the tokens of all ranks. [s]"""
     elements = moe_rank_tokens * (hidden + moe_inner_size) * moe_traffic
     moved = 2 * (elements + tokens * hidden * moe_token_traffic)
     return moved / mem_bandwidth + moe_pair_time * tokens * topk
-
-
-# --- floor and time
 
 
 @equation(source="two operations for each element of each matrix")
@@ -178,7 +171,7 @@ def moe_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
+    """Lower bound on the time, from the machine's printed rate and bandwidth. [s]"""
     elements = moe_occupied_experts * hidden * moe_inner_size * (moe_up_matrices + 1)
     beyond = maximum(elements * moe_element_bytes - l2_size, 0)
     compute = divide(moe_operations, moe_peak, at_zero=math.inf)

@@ -2,20 +2,19 @@
 
 The switch ``printed`` selects the equations as printed. By default, two corrections apply: (a) if
 computation takes longer than memory, case 3 holds; (b) independent requests raise MWP above N (Eq.
-28). The switch ``rounding`` rounds MWP and CWP up, ``waves`` rounds the repetitions up. Case 2 uses
-Eq. 22, which has MWP − 1 where Eq. 1 has MWP. Without memory instructions, latency, departure delay
-and bandwidth of a warp are 0; then only N limits MWP, and case 3 holds. If MWP is below 1, MWP − 1
-is set to 0.
+28). The switch ``rounding`` rounds MWP and CWP up, and ``waves`` rounds the repetitions up. Case 2
+uses Eq. 22, which has MWP − 1 where Eq. 1 has MWP. If a kernel has no memory instructions, its
+latency, departure delay and bandwidth are 0; only N limits MWP, and case 3 holds. If MWP is below
+1, MWP − 1 is set to 0.
 
-Not monotone: the equations of the three cases do not meet at their borders, so that the time may
-grow with more of ``mem_bandwidth``, ``read_bandwidth``, ``triad_bandwidth``,
+Not monotone: the equations of the three cases do not meet at their borders. So the time may grow if
+one of these is raised: ``mem_bandwidth``, ``read_bandwidth``, ``triad_bandwidth``,
 ``ms_peak_bandwidth``, ``n_sms``, ``active_sms``, ``registers_per_sm``, ``shared_mem_per_sm``,
-``max_blocks_per_sm``, ``max_warps_per_sm`` or ``max_threads_per_sm``, and with less of
-``mem_latency_nominal``, ``departure_delay_coalesced``, ``departure_delay_uncoalesced``,
-``issue_cycles`` or ``reserved_shared_mem_per_block``. Advice lists no move that gains from it.
+``max_blocks_per_sm``, ``max_warps_per_sm``, ``max_threads_per_sm``. It may also grow if one of
+these is lowered: ``mem_latency_nominal``, ``departure_delay_coalesced``,
+``departure_delay_uncoalesced``, ``issue_cycles``, ``reserved_shared_mem_per_block``. Advice lists
+no move that gains by such a jump.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _memory, _residency, _shared
@@ -64,7 +63,7 @@ ADVICE = Guide(
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    """Computation cycles of one warp, multiplied by the loss from imbalance if known. [cycles]"""
+    """Computation cycles of one warp, including the loss from imbalance if it is known. [cycles]"""
     return issue_cycles * comp_factor * total_insts * imbalance_loss
 
 
@@ -82,7 +81,7 @@ def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced
 
 @equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
-    """Number of warps that can compute during the memory period of one warp, plus 1. [warps]"""
+    """One more than the number of warps that can compute while a warp waits for memory. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
@@ -110,7 +109,7 @@ def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
 
     Correction (a): if computation takes longer than memory, case 3 holds, as in Fig. 8 and its
     text. Case 1 is tested first, because a single warp hides nothing (Fig. 9a). Correction (b): MWP
-    may exceed N in case 1. Without memory instructions, case 3 holds.
+    may exceed N in case 1. If there are no memory instructions, case 3 holds.
     """
     few = both(mwp >= resident_warps, equal(cwp, resident_warps))
     memory = both(cwp >= mwp, comp_cycles <= mem_cycles)
@@ -130,8 +129,8 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
     """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
     Correction (b): if independent requests raise MWP above N, requests of one warp also overlap.
-    The memory cycles of the warp are then multiplied by N/MWP (but are at least one latency), and
-    N − 1 computation periods are added.
+    Then the memory cycles of the warp are multiplied by N/MWP (but are at least one latency), and N
+    − 1 computation periods are added.
 
     >>> few_warps_cycles(6.0, 2.0, 1.0, 2.0, 2.0, 3.0)  # Fig. 9b
     9.0
@@ -166,7 +165,7 @@ def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 21-23", symbol=r"Exec\_cycles\_app")
 def exec_cycles(case, few_warps_cycles, memory_bound_cycles, computation_bound_cycles, repetitions):
-    """Cycles of the workload without synchronisation: cycles of its case × #Rep. [cycles]"""
+    """Cycles without synchronisation: cycles of one repetition in this case × #Rep. [cycles]"""
     longest = where(equal(case, 2), memory_bound_cycles, computation_bound_cycles)
     return where(equal(case, 1), few_warps_cycles, longest) * repetitions
 
@@ -194,7 +193,7 @@ def sync_cycles(
 def total_cycles(exec_cycles, sync_cycles):
     """Cycles of the whole workload. [cycles]
 
-    The article of 2009 prints 50738 for this example, from an MWP rounded to 2.28.
+    For this example, the article of 2009 prints 50738, computed with MWP = 2.28.
 
     >>> total_cycles(38428.1875, 12300.0)
     50728.1875

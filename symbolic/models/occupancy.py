@@ -1,16 +1,14 @@
 """Occupancy: the blocks that one multiprocessor can hold, and their limit (Ma 2014, Eq. 4).
 
-The switch ``granularity`` chooses Eq. 4 as printed (``none``) or the same limits with the
-allocation units of the hardware (``cuda``), by the rules of NVIDIA's ``cuda_occupancy.h`` with
-partitioned global caching off, its default. By default (``auto``) it is ``cuda`` for every machine
-file with these units, and ``none`` for the others. A block that does not fit gives 0 blocks; the
-rule ``active_blocks_per_sm >= 1`` then marks the point.
+The switch ``granularity`` chooses Eq. 4 as printed (``none``), or the same limits with the
+allocation units of the hardware (``cuda``), by the rules of NVIDIA's ``cuda_occupancy.h`` without
+partitioned global caching. The default ``auto`` means ``cuda`` for every machine file with these
+units, and ``none`` for the others. If a block does not fit, there are 0 blocks, and the point
+breaks the rule ``active_blocks_per_sm >= 1``.
 
 Correction: the paper divides the block limit by P/Q, its name for the number of multiprocessors;
 ``max_blocks_per_sm`` is that quotient.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -63,7 +61,7 @@ def _round_down(amount, unit):
     when=PRINTED,
 )
 def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
-    """Blocks that fit in shared memory; infinitely many if they use none. [blocks]"""
+    """Number of blocks that fit in shared memory; infinite if they use none. [blocks]"""
     return floor(divide(shared_mem_per_sm, shared_mem_per_block, at_zero=math.inf))
 
 
@@ -75,9 +73,9 @@ def blocks_by_shared_mem_cuda(
     shared_mem_allocation_unit,
     reserved_shared_mem_per_block,
 ):
-    """Blocks that fit in shared memory, if each gets whole allocation units. [blocks]
+    """Number of blocks that fit in shared memory in whole allocation units. [blocks]
 
-    It is 0 if one block needs more than the limit per block.
+    The number is 0 if one block needs more than the limit per block.
     """
     used = _round_up(
         shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit
@@ -93,7 +91,7 @@ def blocks_by_shared_mem_cuda(
     when=PRINTED,
 )
 def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
-    """Blocks whose registers fit; infinitely many if they use none. [blocks]"""
+    """Number of blocks whose registers fit; infinite if they use none. [blocks]"""
     return floor(
         divide(registers_per_sm, registers_per_thread * threads_per_block, at_zero=math.inf)
     )
@@ -112,7 +110,7 @@ def blocks_by_registers_cuda(
     warps_per_block,
     warp_size,
 ):
-    r"""Blocks that registers allow, in the allocation units of the hardware. [blocks]
+    r"""Number of blocks whose registers fit in whole allocation units. [blocks]
 
     With w warps per block and allocation units of u registers and v warps, the hardware allocates
     for a block at a time up to compute capability 1.3,
@@ -123,8 +121,8 @@ def blocks_by_registers_cuda(
 
     .. math:: \left\lfloor \lfloor R / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor .
 
-    It is 0 if a block needs more registers than its limit :math:`R_b`, or a thread more than its
-    limit. For R_b, the warps of a block are rounded up to v (on 6.0 to 4, though it has two parts).
+    The number is 0 if a block needs more registers than its limit :math:`R_b`, or a thread more
+    than its limit. For R_b, the warps of a block are rounded up to v (on 6.0 to 4).
 
     >>> blocks_by_registers_cuda(65536.0, 65536.0, 255.0, 85.0, 256.0, 1.0, 4.0, 4.0, 4.0, 32.0)
     5.0
@@ -156,7 +154,7 @@ def blocks_by_registers_cuda(
     when=PRINTED,
 )
 def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
-    """Blocks that the thread limit allows. [blocks]"""
+    """Number of blocks that the thread limit allows. [blocks]"""
     return floor(max_threads_per_sm / threads_per_block)
 
 
@@ -164,7 +162,7 @@ def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
 def blocks_by_threads_cuda(
     max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
 ):
-    """Blocks that the thread limit and the warp limit allow. [blocks]"""
+    """Number of blocks that the thread limit and the warp limit allow. [blocks]"""
     return minimum(
         floor(max_threads_per_sm / threads_per_block), floor(max_warps_per_sm / warps_per_block)
     )
@@ -174,7 +172,7 @@ def blocks_by_threads_cuda(
 def active_blocks_per_sm(
     blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    """Blocks that one multiprocessor holds at once. [blocks]"""
+    """Number of blocks that one multiprocessor holds at once. [blocks]"""
     return minimum(blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
 
 
@@ -182,7 +180,7 @@ def active_blocks_per_sm(
     source="Ma 2014, Eq. 4", flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"}
 )
 def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm):
-    """The limit that determines the number of blocks; if several do, the first of the flags."""
+    """The limit that determines the number of blocks; if several do, the first in ``flags``."""
     others = where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0)
     others = where(equal(active_blocks_per_sm, blocks_by_registers), 1.0, others)
     return where(equal(active_blocks_per_sm, blocks_by_shared_mem), 0.0, others)
@@ -190,11 +188,11 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
 
 @equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
-    """Resident threads divided by their maximum number (Eq. 4 has no warps). [ratio]"""
+    """Resident threads divided by the maximum number of threads. [ratio]"""
     return active_blocks_per_sm * threads_per_block / max_threads_per_sm
 
 
 @equation(name="occupancy", source="NVIDIA occupancy calculator", when=CUDA)
 def occupancy_cuda(warps_per_sm, max_warps_per_sm):
-    """Resident warps divided by their maximum number. [ratio]"""
+    """Resident warps divided by the maximum number of warps. [ratio]"""
     return warps_per_sm / max_warps_per_sm

@@ -10,8 +10,6 @@ For other machines the same order is assumed, unless ``tpc_map`` is given. The t
 floor plan only as a figure, so the user gives ``tpc_distances``, a matrix that only ``apart`` uses.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -43,8 +41,8 @@ VALIDITY = Validity(
 #: The user may give both ``lit_sms`` and ``active_sms``.
 RULES = ("lit_count == active_sms",)
 
-#: Power is linear in the number of TPCs, so there are no competing terms. The state says whether
-#: the line was fitted for this number of SMs.
+#: Power is linear in the number of TPCs, so there are no competing terms. The state tells if the
+#: line was fitted for this number of SMs.
 ADVICE = Guide(
     state="placement_fit",
     goal="placement_power",
@@ -56,7 +54,6 @@ ADVICE = Guide(
 
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
-
 
 #: Maximum number of sets of TPCs whose distances are compared one by one.
 MAX_CHOICES = 1_000_000
@@ -83,7 +80,6 @@ def _parse_lit_sms(text):
 
 
 def _lit_tpcs(text, tpc_map):
-    """Return the TPCs with at least one active SM, in ascending order."""
     tpc_of = _parse_numbers("tpc_map", tpc_map)
     for sm in _parse_lit_sms(text):
         if sm >= len(tpc_of):
@@ -108,7 +104,7 @@ def _check_count(count, tpc_map):
 
 
 def _fewest_tpcs(count, tpc_map):
-    """Return the smallest number of TPCs with ``count`` SMs, found by taking the largest first."""
+    """Return the smallest number of TPCs that together have ``count`` SMs."""
     left, needed = _check_count(count, tpc_map), 0
     for size in sorted(map(len, _sms_by_tpc(tpc_map).values()), reverse=True):
         if left > 0:
@@ -119,9 +115,8 @@ def _fewest_tpcs(count, tpc_map):
 def _count_sets(count, tpc_map, lit_tpcs):
     """Return the exact number of sets of ``count`` SMs on exactly ``lit_tpcs`` TPCs.
 
-    If T_c TPCs have c SMs each, it is the coefficient of x^k y^t in the product over c of (1 + y
-    ((1 + x)^c - 1))^T_c, with k SMs and t TPCs. The product is expanded in powers of 1 + x, where
-    the number of terms does not grow with the number of sets.
+    Let T_c TPCs have c SMs each. The number for k SMs and t TPCs is the coefficient of x^k y^t in
+    the product over c of (1 + y ((1 + x)^c - 1))^T_c. The product is expanded in powers of 1 + x.
     """
     terms = {(0, 0): 1}
     for size, there in Counter(map(len, _sms_by_tpc(tpc_map).values())).items():
@@ -142,14 +137,13 @@ def _join_sms(sms):
 
 
 def _fill_tpcs(count, tpc_map, tpcs):
-    """Return as text the first ``count`` SMs, taken from one TPC after another."""
     of = _sms_by_tpc(tpc_map)
     return _join_sms([sm for tpc in tpcs for sm in of[tpc]][: _check_count(count, tpc_map)])
 
 
 @lru_cache(maxsize=64)
 def _parse_distances(text, tpcs):
-    """Parse and check the JSON matrix of distances between TPCs in ascending order."""
+    """Parse and check the JSON matrix of distances between TPCs; its rows are in order of TPCs."""
     try:
         rows = json.loads(text)
         square = len(rows) == tpcs and all(len(row) == tpcs for row in rows)
@@ -189,7 +183,7 @@ def tpc_map(n_sms, n_tpcs):
     name="lit_sms", source="Hong 2012, §4.7: as few TPCs as possible", table=True, when=COMPACT
 )
 def lit_sms_compact(sms_to_light, tpc_map):
-    """A set of SMs on the fewest TPCs. It is exact, because the largest TPCs are filled first.
+    """A set of SMs on the fewest TPCs: the largest TPCs are filled first.
 
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'
@@ -205,17 +199,17 @@ def lit_sms_scatter(sms_to_light, tpc_map):
     >>> lit_sms_scatter(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # the worst of Table 12
     '0-1-2-3'
     """
-    # the first SM of each TPC, then the second SM of each TPC, ...
+    # first SM of each TPC, then second SM of each TPC, ...
     turns = [(turn, sm) for sms in _sms_by_tpc(tpc_map).values() for turn, sm in enumerate(sms)]
     return _join_sms([sm for _, sm in sorted(turns)[: _check_count(sms_to_light, tpc_map)]])
 
 
 @equation(name="lit_sms", source="Hong 2012, §4.7: few TPCs, far apart", table=True, when=APART)
 def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
-    """A set of SMs on the fewest TPCs, with the largest distances between these; exact.
+    """A set of SMs on the fewest TPCs, with the largest distances between these TPCs.
 
-    The set has the largest minimum distance between two TPCs; among sets with equal minimum, the
-    largest sum of distances. The thesis does not define distance.
+    The search is exact: the set has the largest minimum distance between two TPCs, and among such
+    sets the largest sum of distances. The thesis does not define distance.
     """
     of = _sms_by_tpc(tpc_map)
     needed = _fewest_tpcs(sms_to_light, tpc_map)
@@ -310,7 +304,7 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
     """Power of the system with these active SMs, by a line fitted to measurements. [W]
 
     The thesis measured four active SMs, so the coefficients of the 8800GT hold only for four SMs;
-    see :func:`placement_fit`. If the base power is 0, the result is the power of the TPCs.
+    see :func:`placement_fit`.
 
     >>> [round(placement_power(245.834, 3.9276, tpcs), 2) for tpcs in (2, 3, 4)]
     [253.69, 257.62, 261.54]
@@ -320,10 +314,7 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that would be saved if equally many SMs were on the fewest TPCs. [W]
-
-    It holds where :func:`placement_fit` is 0.
-    """
+    """Power that would be saved if the same number of SMs were on the fewest TPCs. [W]"""
     return power_per_tpc * (active_tpcs - fewest_tpcs)
 
 
@@ -335,17 +326,17 @@ def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
     },
 )
 def placement_fit(active_sms, fitted_sms):
-    """0 if the line of :func:`placement_power` was fitted with this number of active SMs, else 1.
+    """0 if the line of power was fitted with this number of active SMs, otherwise 1.
 
-    The thesis measured one, two, four and seven active SMs of the 8800GT and found a difference
-    between placements only for four: fewer SMs make no hot spots, and seven heat the whole chip.
+    The thesis measured one, two, four and seven active SMs of the 8800GT. Only for four SMs did
+    placements differ: fewer SMs make no hot spots, and seven heat the whole chip.
     """
     return where(equal(active_sms, fitted_sms), 0.0, 1.0)
 
 
 @equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
 def suggested_placement(active_sms, tpc_map):
-    """A set with the same number of active SMs on the fewest TPCs."""
+    """A set of the same number of active SMs on the fewest TPCs."""
     return lit_sms_compact(active_sms, tpc_map)
 
 

@@ -1,18 +1,17 @@
 """Power of a GPU from the access rates of its units (Hong 2012, chapter 3).
 
 The general form is Eq. 32: power = Σ rate × ArchitecturalScaling × MaxPower + NonGatedClockPower +
-idle. The thesis includes the scaling in MaxPower and sets the clock power to 0 (§3.2.1).
+idle. The thesis includes the scaling in MaxPower, and sets NonGatedClockPower to 0 (§3.2.1).
 
-The switch ``sm_scaling`` says whether power grows with the logarithm of the number of active SMs
-(GTX280, Eqs. 44-48), or linearly (GTX580, Fig. 73, with a jump when the chip is activated). With
+By the switch ``sm_scaling``, power grows with the logarithm of the number of active SMs (GTX280,
+Eqs. 44-48), or linearly (GTX580, Fig. 73, with a jump when the chip is activated). With
 ``power_gating``, unused SMs draw no power, not even idle power (§3.5.6). An SM is active if it has
-a block (footnote 1 of the thesis). Dynamic power, which is all power except idle power, is
-proportional to the clock raised to ``clock_power_exponent``.
+a block (footnote 1 of the thesis). Dynamic power is all power except idle power; it is proportional
+to the clock raised to ``clock_power_exponent``.
 
-Work per energy and the best number of SMs for it (Eqs. 62-63) need MWP-CWP, as in ``ipp``.
+Work per energy, and the number of SMs with the most work per energy (Eqs. 62-63), need MWP-CWP, as
+in ``ipp``.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _efficiency, _energy, _residency, _shared, _unit_power
@@ -34,7 +33,7 @@ SHARED = (
     _shared.total_insts,
     _residency.busy_sms,
 )
-#: Fewer accesses, fewer SMs or a slower clock reduce the power of the unit that draws the most.
+#: Fewer accesses, fewer SMs or a slower clock reduce the power of the unit with the most power.
 _UNITS = tuple(unit[0] for unit in _unit_power.UNITS)
 _SHARES = {name: f"{name}_power" for name in (*_UNITS, "const_sm", "activation")}
 FAMILIES = (Family(of="largest_power", terms=_SHARES, largest=True),)
@@ -59,7 +58,7 @@ UNGATED, GATED = {"power_gating": False}, {"power_gating": True}
 
 @equation(source="Hong 2012, Eqs. 46 and 47", symbol=r"\alpha")
 def scaling_slope(n_sms, scaling_offset):
-    """Slope of the logarithmic scaling; it makes the factor of all SMs log₁₀ 10 = 1. [1/SM]"""
+    """Slope of the logarithmic scaling, with which the factor of all SMs is log₁₀ 10 = 1. [1/SM]"""
     return (10 - scaling_offset) / n_sms
 
 
@@ -81,7 +80,7 @@ def sm_scale_log(n_sms, scaling_factor):
 
 @equation(name="sm_scale", source="Hong 2012, section 3.11.1, Fig. 73", when=LINEAR)
 def sm_scale_linear(busy_sms):
-    """Factor from the power of one SM to that of all active SMs, which is their number. [SMs]"""
+    """Factor from the power of one SM to the power of all active SMs: their number. [SMs]"""
     return busy_sms
 
 
@@ -92,18 +91,17 @@ sm_scale_gated = sm_scale_linear.copy_as(
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48", when=LOG)
 def memory_scale_log(scaling_factor):
-    """Drawn share of the memory system's power, equal to the factor of the SMs. [ratio]"""
+    """Share of the memory system's power that is drawn: the factor of the SMs. [ratio]"""
     return scaling_factor
 
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48 and section 3.11.1", when=LINEAR)
 def memory_scale_linear(busy_sms, n_sms):
-    """Drawn share of the memory system's power, proportional to the active SMs. [ratio]
+    """Share of the memory system's power that is drawn: the share of active SMs. [ratio]
 
-    The thesis has no equation for GTX580. We use a share proportional to the SMs, as in Eq. 48: the
-    line of Fig. 73 begins only 2 W above idle and activation power. With a constant share, one SM
-    would already draw the full power of the DRAM; more SMs would draw less, because each waits
-    longer.
+    The thesis has no equation for GTX580. We use a share proportional to the SMs, as in Eq. 48,
+    because the line of Fig. 73 begins only 2 W above idle and activation power. With a constant
+    share, one SM would already draw the full power of the DRAM.
     """
     return busy_sms / n_sms
 
@@ -117,8 +115,8 @@ memory_scale_gated = memory_scale_linear.copy_as(
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
     """Dynamic power divided by dynamic power at the nominal clock. [ratio]
 
-    The default exponent is 3: chapter 3 never changes the clock, and appendix A has F³ for a
-    voltage proportional to the clock. An exponent of 1 means a constant voltage.
+    The default exponent is 3, from appendix A: the voltage is proportional to the clock. (Chapter 3
+    never changes the clock.) An exponent of 1 means a constant voltage.
     """
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
@@ -142,13 +140,13 @@ def activation_power(max_power_activation, clock_power_factor):
 
 @equation(name="activation_power", source="Hong 2012, section 3.5.6", when=GATED)
 def activation_power_gated(max_power_activation, clock_power_factor, busy_sms, n_sms):
-    """Power that the chip draws as soon as anything runs; unused SMs are gated. [W]"""
+    """Power that the chip draws as soon as anything runs on it, with unused SMs gated. [W]"""
     return max_power_activation * clock_power_factor * (busy_sms / n_sms)
 
 
 @equation(source="Hong 2012, Eqs. 36 and 48", symbol=r"Runtime\_power")
 def runtime_power(sm_power, memory_power, activation_power):
-    """Power in addition to idle power. [W]"""
+    """Power of the GPU without idle power. [W]"""
     return sm_power + memory_power + activation_power
 
 

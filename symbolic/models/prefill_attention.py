@@ -2,15 +2,15 @@
 
 A block computes the results of ``TILE`` queries of a head: for each tile of keys, two products on
 tensor cores and an exponential of each score between them. Tiles that the mask crosses are computed
-whole. Blocks differ in length, because late queries see more keys: the time is that of the mean
-multiprocessor and a part of the longest block, and not less than the longest block. Before that,
-rotated queries, keys and values are written in the number type of the cache, and read again. No
-time is below the floor of the machine.
+whole. Blocks differ in length, because late queries see more keys. The time is that of the mean
+multiprocessor plus a part of the longest block, but not less than that of the longest block. Before
+the blocks run, rotated queries, keys and values are written in the number type of the cache, and
+read again. No time is below the floor of the machine.
 
 Ten numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together.
 
-Not monotone: a larger ``prefill_tail_share`` waits longer for the longest block.
+Not monotone: with a larger ``prefill_tail_share``, the time contains more of the longest block.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TILE = 128.0
 
 SHARED = (*KV_ELEMENT_BYTES, prefill_keys, *rate_and_interval("prefill"))
 
-# --- what depends on the number type of the cache: products have it too
+# --- Quantities that depend on the number type of the cache, which the products also use
 
 _BY_CACHE = {
     "prefill_peak": {"bf16": "tensor_bf16_flops", "fp8": "tensor_fp8_flops"},
@@ -69,12 +69,9 @@ def prefill_dim(head_dim):
     return power(2, ceil(log2(head_dim)))
 
 
-# --- work of the mask
-
-
 @equation(source="by definition, of a causal mask")
 def prefill_scores(seq_len, prefill_keys):
-    """Pairs of a query and a key that the mask keeps, of one head and sequence. [pairs]
+    """Number of query-key pairs of one head and sequence that the mask keeps. [pairs]
 
     >>> prefill_scores(4.0, 4.0), prefill_scores(4.0, 2.0)
     (10.0, 7.0)
@@ -84,13 +81,13 @@ def prefill_scores(seq_len, prefill_keys):
 
 @equation(source=FLASH)
 def prefill_tiles(seq_len):
-    """Blocks of one head and sequence. [blocks]"""
+    """Number of blocks of one head and sequence. [blocks]"""
     return ceil(seq_len / TILE)
 
 
 @equation(source=FLASH)
 def prefill_late_tiles(prefill_tiles, prefill_keys):
-    """Blocks whose windows begin after the first key. [blocks]"""
+    """Number of blocks whose windows begin after the first key. [blocks]"""
     return maximum(prefill_tiles - ceil(prefill_keys / TILE), 0)
 
 
@@ -98,17 +95,14 @@ def prefill_late_tiles(prefill_tiles, prefill_keys):
 def prefill_masked_scores(
     seq_len, prefill_tiles, prefill_late_tiles, prefill_diagonal_keys, prefill_edge_keys
 ):
-    """Pairs that are computed although the mask drops them, of one head and sequence. [pairs]"""
+    """Number of pairs of one head and sequence that are computed but masked. [pairs]"""
     diagonal = minimum(TILE, seq_len) * prefill_tiles * prefill_diagonal_keys
     return diagonal + TILE * prefill_late_tiles * prefill_edge_keys
 
 
-# --- time of blocks
-
-
 @equation(source=f"{FLASH}; products and exponentials overlap in part")
 def prefill_score_time(prefill_dim, n_sms, prefill_rate, prefill_softmax_cycles, core_clock):
-    """Time of a multiprocessor for a pair of a query and a key. [s]"""
+    """Time that a multiprocessor needs for a pair of a query and a key. [s]"""
     products = divide(4 * prefill_dim * n_sms, prefill_rate, at_zero=math.inf)
     return sqrt(sqrt(power(products, 4) + power(prefill_softmax_cycles / core_clock, 4)))
 
@@ -154,9 +148,6 @@ def prefill_blocks_time(prefill_mean_time, prefill_longest_time, prefill_tail_sh
     )
 
 
-# --- traffic, floor and time
-
-
 @equation(source="projections are read, written in the type of the cache, and read again")
 def prefill_bytes(batch, seq_len, heads, kv_heads, head_dim, kv_element_bytes):
     """Bytes of queries, keys, values and results. [B]"""
@@ -166,7 +157,7 @@ def prefill_bytes(batch, seq_len, heads, kv_heads, head_dim, kv_element_bytes):
 
 @equation(source="two products of two operations for each element")
 def prefill_operations(batch, heads, head_dim, prefill_scores):
-    """Operations of products that the mask keeps. [operations]"""
+    """Operations of the products, without masked pairs. [operations]"""
     return 4 * batch * heads * head_dim * prefill_scores
 
 
@@ -182,7 +173,7 @@ def prefill_floor(
     l2_size,
     mem_bandwidth,
 ):
-    """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
+    """Lower bound on the time, from the machine's printed rate and bandwidth. [s]"""
     moved = 4 * batch * seq_len * head_dim * (heads + kv_heads)
     compute = divide(prefill_operations, prefill_peak, at_zero=math.inf)
     return maximum(compute, maximum(moved - l2_size, 0) / mem_bandwidth)

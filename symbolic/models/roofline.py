@@ -1,16 +1,14 @@
 """The roofline: operations per second against operations per byte (Williams 2009).
 
 A roof is the bandwidth of a level of memory times the operations per byte of that level (Ilic 2014,
-Yang 2020); a ceiling is the peak of a pipe, in which a fused multiply-add is two operations. No
+Yang 2020). A ceiling is the peak of a pipe; a fused multiply-add counts as two operations. No
 kernel is above the lowest roof or ceiling. Join with a model of the time and of the bytes, such as
 ``occupancy + latency_roofline + footprint``, or give ``time``, ``dram_bytes`` and ``work_flops``.
 
-Operations are those of single and double precision, and of tensor units. Products and sums of half
-precision outside tensor units are not counted. A workload without ``fp_insts`` counts all its
-computation as floating point.
+Operations of single and double precision and of tensor units are counted. Half precision outside
+tensor units is not counted. If a workload has no ``fp_insts``, all its computation counts as
+floating point.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -30,13 +28,7 @@ FAMILIES = (
     ),
 )
 
-SHARED = (
-    *(narrow_fp_insts, narrow_fp_insts_cpu, counted_warps, bandwidth_flops),
-    *TENSOR_EQUATIONS,
-)
-
-
-# --- work, and the bytes that it moves
+SHARED = (narrow_fp_insts, narrow_fp_insts_cpu, counted_warps, bandwidth_flops, *TENSOR_EQUATIONS)
 
 
 @equation(source="by definition: a fused multiply-add is two operations")
@@ -47,7 +39,7 @@ def vector_flops(blocks, threads_per_block, narrow_fp_insts, fp_fused_insts):
 
 @equation(source="by definition, with as many fused ones in double precision as in all")
 def vector_fp64_flops(vector_flops, fp64_insts, narrow_fp_insts, fp_fused_insts):
-    """Number of operations in ``vector_flops`` that have double precision. [operations]"""
+    """Number of the ``vector_flops`` in double precision. [operations]"""
     return vector_flops * divide(fp64_insts, narrow_fp_insts + fp_fused_insts, at_zero=0.0)
 
 
@@ -74,12 +66,9 @@ l2_intensity = arithmetic_intensity.copy_as("l2_intensity", "work_flops", "l2_by
 l1_intensity = arithmetic_intensity.copy_as("l1_intensity", "work_flops", "l1_moved_bytes")
 
 
-# --- roofs and ceilings of the machine
-
-
 @equation(source="by definition")
 def l1_bandwidth(l1_bytes_per_cycle, active_sms, core_clock):
-    """Bandwidth of all L1 caches with shared memory. [B/s]"""
+    """Bandwidth of the L1 caches with shared memory of all active SMs. [B/s]"""
     return l1_bytes_per_cycle * active_sms * core_clock
 
 
@@ -89,9 +78,8 @@ def fp32_ceiling(cores_per_sm, active_sms, core_clock):
     return 2 * cores_per_sm * active_sms * core_clock
 
 
-fp64_ceiling = fp32_ceiling.copy_as(
-    *("fp64_ceiling", "fp64_units_per_sm", "active_sms", "core_clock")
-)
+FP64_INPUTS = ("fp64_units_per_sm", "active_sms", "core_clock")
+fp64_ceiling = fp32_ceiling.copy_as("fp64_ceiling", *FP64_INPUTS)
 
 
 @equation(source="printed rate, at this clock")
@@ -110,9 +98,6 @@ tensor_fp16_ceiling = _ceiling_of("tensor_fp16_ceiling", "tensor_fp16_flops")
 tensor_fp8_ceiling = _ceiling_of("tensor_fp8_ceiling", "tensor_fp8_flops")
 tensor_int8_ceiling = _ceiling_of("tensor_int8_ceiling", "tensor_int8_ops")
 
-
-# --- the roofline
-
 l2_roof = bandwidth_flops.copy_as("l2_roof", "l2_intensity", "l2_bandwidth")
 l1_roof = bandwidth_flops.copy_as("l1_roof", "l1_intensity", "l1_bandwidth")
 
@@ -127,7 +112,7 @@ def pipe_roof(
     fp64_ceiling,
     tensor_ceiling,
 ):
-    """Operations per second if only the slowest pipe limited the kernel. [1/s]"""
+    """Operations per second if only the pipe that takes longest limited the kernel. [1/s]"""
     single = (vector_flops - vector_fp64_flops) / fp32_ceiling
     tensor = where(tensor_flops > 0, divide(tensor_flops, tensor_ceiling, at_zero=math.inf), 0.0)
     longest = maximum(maximum(single, vector_fp64_flops / fp64_ceiling), tensor)

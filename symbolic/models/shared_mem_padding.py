@@ -1,14 +1,12 @@
 """Unused shared memory that blocks request, so that fewer blocks are active (Ma 2014, §V).
 
 The scheduler fills a multiprocessor with as many blocks as fit. In the paper some runs were faster
-with fewer blocks, each of which requested more shared memory. ``most_blocks_per_sm`` is the maximum
-number of blocks; the padding is the smallest that enforces it. Sweep this number, or give or sweep
-``shared_mem_padding`` itself. Join ``occupancy``, which computes the blocks, and a model of the run
-time. Fewer blocks mean fewer threads per core, unless ``threads_per_core`` is given; the paper's
-Fig. 5 compares runs with the same number of threads.
+with fewer blocks, when each block requested more shared memory. ``most_blocks_per_sm`` is the
+maximum number of blocks, and the padding is the smallest that enforces this maximum. Sweep this
+maximum, or give or sweep ``shared_mem_padding`` itself. Join ``occupancy``, which computes the
+blocks, and a model of the run time. Fewer blocks mean fewer threads per core, unless
+``threads_per_core`` is given; the paper's Fig. 5 compares runs with the same number of threads.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models import occupancy
@@ -60,7 +58,7 @@ def shared_mem_padding(
     """Smallest extra shared memory with which at most ``most_blocks_per_sm`` are active. [B]
 
     The paper gives no amount. If each block requests more than :math:`Z/(b+1)` bytes, b + 1 blocks
-    no longer fit. The padding is 0 if other limits allow at most b blocks.
+    do not fit. The padding is 0 if other limits allow at most b blocks.
     """
     least = floor(shared_mem_per_sm / (most_blocks_per_sm + 1)) + 1
     more = maximum(least - shared_mem_needed, 0.0)
@@ -80,8 +78,8 @@ def shared_mem_padding_cuda(
 ):
     """Smallest extra shared memory with which at most ``most_blocks_per_sm`` are active. [B]
 
-    Memory is allocated in units. The request must exceed, by one byte, the last number of units
-    with which b + 1 blocks still fit.
+    Memory is allocated in units. The request is one byte more than the largest number of units with
+    which b + 1 blocks still fit.
     """
     unit = shared_mem_allocation_unit
     full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit

@@ -1,11 +1,11 @@
 """Time of a streaming kernel: a start-up time, and bytes at the attained bandwidth.
 
-No kernel attains the printed bandwidth, and a short one attains less than a long one. The attained
-share depends on the memory and on the mix of reads and writes, so it is best measured: if a
-streaming benchmark of the machine is known (``measured_bandwidth``), bytes move at a share of that,
-otherwise at a share of the printed bandwidth. Both shares and the start-up time are fitted
-(``dse.calibrate``). There are no caches here: a kernel whose data stay in the L2 cache is faster
-than predicted.
+No kernel attains the printed bandwidth, and a short kernel attains less than a long kernel. The
+attained share depends on the memory and on the mix of reads and writes, so it is best measured. If
+a streaming benchmark of the machine is known (``measured_bandwidth``), bytes move at a share of the
+measured bandwidth, otherwise at a share of the printed bandwidth. Both shares and the start-up time
+are fitted (``dse.calibrate``). Caches are not modelled: a kernel whose data stay in the L2 cache is
+faster than predicted.
 """
 
 from __future__ import annotations

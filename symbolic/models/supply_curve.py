@@ -1,14 +1,12 @@
 """The memory supply curve, bandwidth against threads, with an adjustable sharpness of its corner.
 
 The supply f(k) of Transit is either sharp (a minimum) or smooth (half of the peak at δ); measured
-curves lie between. This model joins the two limits by a norm whose order is ``supply_sharpness``: 1
-gives Transit's smooth curve, infinity its sharp curve. If latency rises with load already at few
-threads, bandwidth grows more slowly than the number of threads (``supply_rise`` below 1). Stores do
-not wait for an answer, so δ depends on a kernel's stores: fit each mix of loads and stores by
-itself.
+curves lie between the two. This model joins the two limits by a norm of the order
+``supply_sharpness``: 1 gives Transit's smooth curve, infinity its sharp curve. If latency rises
+with load already at few threads, bandwidth grows more slowly than the number of threads
+(``supply_rise`` below 1). Stores do not wait for an answer, so δ depends on a kernel's stores: fit
+each mix of loads and stores separately.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -25,6 +23,8 @@ def attained_bandwidth(
     ms_peak_bandwidth, threads_in_ms, ms_transition, supply_sharpness, supply_rise
 ):
     r"""Bandwidth of k threads that only wait for memory. [B/s]
+
+    With the peak R, the transition δ, the sharpness p and the rise q,
 
     .. math:: R \left(1 + (\delta / k)^{p q}\right)^{-1/p}
     """

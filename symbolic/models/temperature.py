@@ -1,15 +1,14 @@
 """Chip temperature and the power that heating adds (Hong 2012, §3.2.6-3.2.7); join with ``power``.
 
-A chip heats and cools like an RC circuit. ``elapsed`` is the time since the workload began, or, for
-``cooling_temperature``, since it ended. Static power grows with the temperature. The temperature of
-a long run depends only on the power at the beginning, so no feedback has to be solved.
+A chip heats and cools like an RC circuit. ``elapsed`` is the time since the workload began; for
+``cooling_temperature`` it is the time since the workload ended. Static power grows with the
+temperature. The temperature of a long run depends only on the power at the beginning, so no
+feedback has to be solved.
 
-The thesis prints Eq. 53 as an absolute temperature, but with the parameters of Table 9 its value is
-about 20 °C, below the idle temperature. So we read it as the rise above the idle temperature; the
-switch ``printed`` selects the printed form.
+The thesis prints Eq. 53 as an absolute temperature. But with the parameters of Table 9 the value is
+about 20 °C, below the idle temperature. So we read Eq. 53 as the rise above the idle temperature;
+the switch ``printed`` selects the printed form.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -25,7 +24,7 @@ VALIDITY = Validity(
     statement="temperature has the numbers of one GPU of 2008 (GTX 280): fit those of the machine",
 )
 
-#: Eq. 54 divides by the number of instructions that do not access memory.
+#: Eq. 54 divides by ``comp_insts``.
 RULES = ("comp_insts > 0",)
 
 SHARED = (_shared.mem_insts,)
@@ -77,17 +76,17 @@ def temperature(idle_temperature, max_temperature, elapsed, heating_time_constan
 
 @equation(source="Hong 2012, Eqs. 50 and 52", symbol=r"Temperature_{decay}(t)")
 def cooling_temperature(idle_temperature, cooling_start, elapsed, cooling_time_constant):
-    """Temperature after the workload ended at ``cooling_start`` (default: the maximum). [°C]"""
+    """Temperature after a workload that ended at the temperature ``cooling_start``. [°C]"""
     left = exp(-(elapsed / cooling_time_constant))
     return idle_temperature + (cooling_start - idle_temperature) * left
 
 
 @equation(source="Hong 2012, Eqs. 55-57", symbol=r"GPU\_power(t)")
 def power_at(power, leakage_per_degree, temperature, idle_temperature):
-    """Power at a temperature of the chip: static power grows with the rise above idle. [W]
+    """Power at a chip temperature; static power grows with the rise above idle. [W]
 
-    The benchmark INT heats to 68 °C and then draws 5 W more; SVM heats to 78 °C and draws 9.5 W
-    more, which is printed as 10 (§3.5.2).
+    The benchmark INT heats to 68 °C and then draws 5 W more. SVM heats to 78 °C and then draws 9.5
+    W more, printed as 10 (§3.5.2).
 
     >>> [round(power_at(150.0, 10 / 22, hot, 57.0), 2) for hot in (68.0, 78.0)]
     [155.0, 159.55]
@@ -104,6 +103,6 @@ steady_power = power_at.copy_as(
 
 @equation(source="Hong 2012, Eq. 49 solved for t")
 def settling_time(max_temperature, idle_temperature, settled_within, heating_time_constant):
-    """Time until the temperature differs from the maximum by ``settled_within``. [s]"""
+    """Time until the temperature is within ``settled_within`` of the maximum. [s]"""
     rise = absolute(max_temperature - idle_temperature)
     return heating_time_constant * log(maximum(rise / settled_within, 1))

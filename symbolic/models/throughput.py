@@ -2,24 +2,22 @@
 
 The switch ``processor`` chooses the form: warps on the multiprocessors of a GPU, or one thread on
 each core of a CPU (``warps_per_sm`` and ``warp_size`` are 1, and SMs are cores). ``printed``
-selects the equations as printed, in which other warps do not hide the wait for results, and the
-suggested number of warps is scaled. With ``saturation = "requests"`` all requests of a warp share
-the bandwidth (Fig. 119); Eq. 71 counts one request per warp.
+selects the equations as printed: other warps do not hide the wait for results, and the suggested
+number of warps is scaled. With ``saturation = "requests"`` all requests of a warp share the
+bandwidth (Fig. 119), whereas Eq. 71 counts one request per warp.
 
-``l1_share`` and ``l2_share`` are the shares of requests that hit the caches. ``flops_l1`` and
-``flops_dram`` are the results if all requests hit the first cache, or if none hits a cache.
+``l1_share`` and ``l2_share`` are the shares of requests that hit the caches. ``flops_l1`` is the
+result if all requests hit the first cache, ``flops_dram`` the result if none hits a cache.
 
-Not monotone: idle cycles may grow with MWP (Eq. 80), so that the time may grow with more of
-``mem_bandwidth``, ``n_sms`` or ``active_sms``, and with less of ``departure_delay``. Advice lists
-no move that gains from it.
+Not monotone: idle cycles may grow with MWP (Eq. 80). So the time may grow if ``mem_bandwidth``,
+``n_sms`` or ``active_sms`` is raised, or if ``departure_delay`` is lowered. Advice lists no move
+that gains by this.
 
-Join ``power`` for energy. The ``fp_insts`` of that model are only the unfused instructions; if
-there are others, give ``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse
-kernel`` counts all floating-point instructions in ``fp_insts``, as profilers do, and gives
-``narrow_fp_insts`` for the unfused ones.
+Join ``power`` for energy. In that model, ``fp_insts`` are only the unfused instructions. If there
+are fused instructions, give ``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``.
+``dse kernel`` counts all floating-point instructions in ``fp_insts``, as profilers do, and the
+unfused instructions in ``narrow_fp_insts``.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -47,7 +45,7 @@ VALIDITY = Validity(
 RULES = (
     "warps_per_sm >= 1",
     "l1_share + l2_share <= 1",
-    # the second alternative is for fp_insts that include fused ones, if narrow_fp_insts is given
+    # the second formula is for counts in which ``fp_insts`` includes fused instructions
     "fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts "
     "<= comp_insts or narrow_fp_insts + wide_fp_insts + int_insts + misc_insts <= comp_insts",
 )
@@ -64,8 +62,8 @@ FAMILIES = (
     ),
 )
 
-#: Figs. 114 and 115. "Too few warps" means that latency is not hidden. The text of category 7 in
-#: Fig. 115 also names the bandwidth, which its condition excludes.
+#: Figs. 114 and 115. "Too few warps" means that latency is not hidden. For category 7, the text in
+#: Fig. 115 also names the bandwidth, but the condition there excludes it.
 CATEGORIES = {
     1: "too few warps and bandwidth and departures saturated",
     2: "too few warps and departures saturated",
@@ -80,7 +78,7 @@ CATEGORIES = {
 }
 
 #: Moves of §5.5 (warps, cores, bandwidth), and changes that a compiler can make. ILP is not listed,
-#: because ``flops`` shows its effect only up to the number of units that a thread can fill.
+#: because it affects ``flops`` only up to the number of units that a thread can fill.
 MOVES = (
     "warps_per_sm, active_sms, mem_bandwidth, core_clock, int_insts, misc_insts, mem_insts, "
     "dependency_distance, thread_distance_bytes, l1_share, l2_share"
@@ -107,17 +105,16 @@ SHARED = (*equations_of(_shared), _residency.busy_sms, _unit_power.warps_run_per
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
 
-# --- cycles waiting for memory, and the share of useful cycles (§5.3.10, Eqs. 77-82)
-# If a warp has several requests in flight, MWP counts all of them. Then idle cycles may grow with
-# MWP, because Eq. 80 adds a computation period for each. With MSTR = 1 they never grow.
-#
-# Eq. 82 assumes that all computation is hidden, also the part before the first request: a single
-# warp takes the longer of its two periods. In chapter 2 it takes the sum of both (Eq. 21).
+# --- Cycles of waiting for memory, and the share of useful cycles (§5.3.10, Eqs. 77-82). If a warp
+# has several requests in flight, MWP counts all of them. Then idle cycles may grow with MWP,
+# because Eq. 80 adds a computation period for each request. With MSTR = 1 they never grow. Eq. 82
+# assumes that all computation is hidden, also the part before the first request. So a single warp
+# takes the longer of its two periods. In chapter 2 it takes the sum of both (Eq. 21).
 
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    """Sum over the warps of a core of their memory (in a copy: computation) periods. [cycles]"""
+    """Sum of the memory (or computation) periods of all warps of a core. [cycles]"""
     return mem_latency * warps_per_sm
 
 
@@ -167,13 +164,13 @@ def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of all cycles (in a copy: of the sum of memory periods) that are idle. [ratio]"""
+    """Idle share of all cycles (or of the sum of the memory periods). [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
 def overhead_fraction(effective_ratio, idle_fraction):
-    """Share of the cycles that other instructions and waiting for results take. [ratio]"""
+    """Share of all cycles that other instructions and the wait for results take. [ratio]"""
     return 1 - effective_ratio - idle_fraction
 
 
@@ -182,13 +179,13 @@ exposed_mem_ratio = idle_fraction.copy_as(
 )
 
 
-# --- if one level of memory served every request (§5.6, Figs. 131-135)
-# As in the thesis, performance is highest if all requests hit the first cache, and lowest if none
-# hits a cache. For MSTR = 1 (one request at a time), these bound the performance of every mix.
+# --- Results if one level of memory serves every request (§5.6, Figs. 131-135). As in the thesis,
+# performance is highest if all requests hit the first cache, and lowest if none hits a cache. With
+# MSTR = 1 (one request at a time), these two results bound the performance of every mix.
 
 
 def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, strength):
-    """Return the throughput by Eqs. 64 and 71-82 if all requests have the given latency."""
+    """Return the throughput by Eqs. 64 and 71-82 if all requests have the same ``latency``."""
     needed = _memory_demand.mwp_app_infinite(latency, comp)
     demand = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
     mwp = _memory_demand.mwp(demand, mwp_bw, _memory_demand.mwp_proc(latency, delay), warps)
@@ -212,7 +209,7 @@ PACE_INPUTS = (
     inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE_INPUTS),
 )
 def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
-    """Floating-point operations per second if one cache serves every request. [1/s]"""
+    """Floating-point operations per second if every request hits the first cache. [1/s]"""
     latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
     return _flops_at_latency(latency, math.inf, *pace)
 
@@ -248,7 +245,7 @@ def flops_dram(
     return _flops_at_latency(latency, allowed, *pace)
 
 
-# --- the ten categories and what to change (§5.4.2 and §5.5, Eqs. 83-93)
+# --- The ten categories, and suggested changes (§5.4.2 and §5.5, Eqs. 83-93)
 
 
 @equation(source="Hong 2012, Figs. 114 and 115", flags=CATEGORIES)
@@ -256,7 +253,7 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
     """The category, 1 to 10, of a workload on a machine.
 
     The best categories are, in this order, 10, 9, 5 and 4. The bandwidth is "just enough" if it is
-    up to 15 % below the demand.
+    at most 15 % below the demand.
     """
     saturated = where(mwp_bw < mwp_app, 1.0, 2.0)
     short = where(mwp_bw < 0.85 * mwp_app, 3.0, where(mwp_bw < mwp_app, 4.0, 5.0))
@@ -266,15 +263,13 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    """Bandwidth that the requests would need divided by the bandwidth; at least 1. [ratio]"""
+    """Bandwidth that the requests need, divided by the bandwidth; at least 1. [ratio]"""
     return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eqs. 83-88", symbol=r"\#ActiveSM / \alpha")
 def suggested_sms(active_sms, mwp_bw, mwp_app):
-    """Number of cores that use up the bandwidth, rounded up as published. [SMs]
-
-    With one core less, the bandwidth would not be used up.
+    """Smallest number of cores that use the full bandwidth. [SMs]
 
     >>> [suggested_sms(16.0, 592 / 16, 2.0 * warps) for warps in (16.0, 24.0, 32.0)]
     [16.0, 13.0, 10.0]
@@ -287,7 +282,7 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     r"""Largest number of warps per core for which the bandwidth is sufficient. [warps]
 
-    It is 1 if even one warp needs more bandwidth. Correction: the thesis decreases N by
+    The number is 1 if even one warp needs more bandwidth. Correction: the thesis decreases N by
     :math:`1 - \alpha`. This does not satisfy Eq. 90 if N is above MWP_App_InfiN, because further
     warps add no demand.
 
@@ -295,23 +290,23 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     18.0
     """
     most = floor(mwp_bw / mem_strength)
-    most = where(mwp_bw < most * mem_strength, most - 1, most)  # if the quotient was rounded up
+    most = where(mwp_bw < most * mem_strength, most - 1, most)  # quotient rounded up
     return where(mwp_bw < mwp_app, maximum(most, 1), warps_per_sm)
 
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    """Number of warps per core, divided by the excess of their demand over bandwidth. [warps]"""
+    """Number of warps per core divided by the excess of demand over bandwidth. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
 def clock_reduction(mwp_app_infinite, warps_per_sm):
-    """Factor by which the core clock can be reduced, because the cores wait for memory. [ratio]
+    """Factor by which the core clock can be divided, because the cores wait for memory. [ratio]
 
-    If there are enough warps, the factor is below 1: the clock could rise until the cores wait. It
-    is NaN for a single warp, which hides nothing.
+    If there are enough warps, the factor is below 1, and the clock could rise until the cores wait.
+    The factor is NaN for a single warp, which hides nothing.
 
     >>> clock_reduction(4.0, 2.0)  # Fig. 130
     3.0
@@ -341,9 +336,9 @@ def flops_without_ilp(flops_without_memory, ilp):
 def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
     """Cycles of the whole workload. [cycles]
 
-    The thesis gives only operations per second. Here the warps of a core run in turns of N warps;
-    a grid that does not fill the cores takes one turn. On a GPU with an ILP of 1, the time equals
-    the number of floating-point operations over ``flops``.
+    The thesis gives only operations per second. Here the warps of a core run in turns of N warps; a
+    grid that does not fill the cores takes one turn. On a GPU with an ILP of 1, the time equals the
+    number of floating-point operations divided by ``flops``.
     """
     turns = maximum(divide(warps_run_per_sm, warps_per_sm, at_zero=1.0), 1)
     return period_cycles * where(mem_insts > 0, mem_insts, 1.0) * turns

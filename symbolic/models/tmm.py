@@ -1,20 +1,18 @@
 """TMM: threads that hide memory latency, and blocks that fill the machine in passes (Ma 2014, §II).
 
-The asymptotic model counts steps (Eq. 1): the work divided by the cores, the critical path, and the
-memory latency divided by the threads. The calibrated model multiplies their maximum by the cost of
-a partial last pass (Eq. 3). Run time is proportional to the product (Eq. 6); ``relative_time`` is
-the product itself. Eq. 7 neglects the critical path, because T_∞ is far below T₁/P; ``span`` is 0
-unless it is given.
+The asymptotic model has three bounds in steps (Eq. 1): the work divided by the cores, the critical
+path, and the memory latency divided by the threads. The calibrated model multiplies the largest
+bound by the cost of a partial last pass (Eq. 3). Run time is proportional to the product (Eq. 6),
+which is ``relative_time``. Eq. 7 neglects the critical path, because T_∞ is far below T₁/P;
+``span`` is 0 unless it is given.
 
-The switch ``latency_hiding`` chooses between Eq. 6 (``modelled``), which computes whether the
-threads hide the latency, and Eq. 5 (``assumed``), which assumes it and counts cache misses.
+The switch ``latency_hiding`` chooses between two equations. Eq. 6 (``modelled``) computes whether
+the threads hide the latency. Eq. 5 (``assumed``) assumes hidden latency, and counts cache misses.
 
-Correction: in Table I, P is the number of all cores and Q the number of core groups, but Eqs. 3, 4,
-7 and 8 call P/Q the number of multiprocessors. Here P is ``n_cores`` and P/Q is ``n_sms``. Then the
-remaining Q in Eq. 8 is the number of cores of one multiprocessor, and Eqs. 7 and 8 agree.
+Correction: in Table I, P is the number of all cores and Q the number of core groups. But Eqs. 3, 4,
+7 and 8 call P/Q the number of multiprocessors. Here P is ``n_cores`` and P/Q is ``n_sms``. Then Q
+in Eq. 8 is the number of cores of one multiprocessor, and Eqs. 7 and 8 agree.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -37,7 +35,7 @@ FAMILIES = (
     ),
 )
 
-#: Eq. 1 and §III: use more threads or cores, or a number of blocks that fills the last pass.
+#: Moves of Eq. 1 and §III: more threads or cores, or a number of blocks that fills the last pass.
 ADVICE = (
     Guide(
         state="bound",
@@ -90,21 +88,21 @@ def work_steps(work, n_cores):
 
 @equation(source="Ma 2014, Eq. 1")
 def latency_steps(transactions, mem_latency, threads_per_core, n_cores):
-    """Steps that a core waits for latency, if transactions of its threads overlap. [steps]"""
+    """Steps in which a core waits for latency, if transactions of its threads overlap. [steps]"""
     return divide(transactions * mem_latency, threads_per_core * n_cores, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 1", symbol="T_P")
 def time_steps(work_steps, span, latency_steps):
-    """Steps of the algorithm with perfect scheduling: the largest of three bounds. [steps]"""
+    """Steps of the algorithm if scheduling is perfect: the largest of three bounds. [steps]"""
     return maximum(work_steps, span, latency_steps)
 
 
 @equation(source="Ma 2014, Eq. 1", flags={0: "computation", 1: "span", 2: "memory"})
 def bound(time_steps, work_steps, span):
-    """The largest bound; if several are equal (within 1e-12), the first of the flags.
+    """The largest bound; if several are equal (within 1e-12), the first in ``flags``.
 
-    If computation and memory are equal, the latency is hidden, and more threads no longer help.
+    If computation and memory are equal, the latency is hidden, and more threads do not help.
     """
     near = time_steps - time_steps / TIE
     return where(near <= work_steps, 0.0, where(near <= span, 1.0, 2.0))
@@ -112,13 +110,13 @@ def bound(time_steps, work_steps, span):
 
 @equation(source="Ma 2014, Eq. 1 where its first and third term are equal")
 def hiding_threads_per_core(transactions, mem_latency, work):
-    """Smallest number of threads per core, M L/T_1, that hides the latency. [threads]"""
+    """Smallest number of threads per core that hides the latency, M L/T_1. [threads]"""
     return divide(transactions * mem_latency, work, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 2", symbol=r"f_\mathrm{cache}")
 def cache_factor(fits_on_chip, cache_hit_rate, cache_miss_slowdown):
-    """Slowdown from cache misses, for the model that assumes hidden latency (Eq. 5). [ratio]"""
+    """Slowdown from cache misses, under the assumption of hidden latency (Eq. 5). [ratio]"""
     blended = cache_hit_rate + (1 - cache_hit_rate) * cache_miss_slowdown
     return where(equal(fits_on_chip, 1), 1.0, blended)
 
@@ -127,8 +125,8 @@ def cache_factor(fits_on_chip, cache_hit_rate, cache_miss_slowdown):
 def block_slots(active_blocks_per_sm, n_sms):
     """Number of blocks that the machine holds at once. [blocks]
 
-    It is at least one per multiprocessor. A point whose block does not fit breaks the rule
-    ``active_blocks_per_sm >= 1``.
+    The number is at least one per multiprocessor. If no block fits, the rule ``active_blocks_per_sm
+    >= 1`` is broken.
     """
     return maximum(active_blocks_per_sm, 1) * n_sms
 
@@ -141,7 +139,7 @@ def passes(blocks, block_slots):
 
 @equation(source="Ma 2014, §III (3)")
 def full_pass_blocks(passes, block_slots):
-    """Smallest number of blocks, at least ``blocks``, for which the last pass is full. [blocks]"""
+    """Smallest number of blocks, not below ``blocks``, that fills the last pass. [blocks]"""
     return passes * block_slots
 
 
@@ -167,7 +165,7 @@ def relative_time(time_steps, sched_factor):
 def relative_time_hidden(work_steps, cache_factor, sched_factor):
     """Run time in steps if enough threads hide the latency. [steps]
 
-    The paper does not define the application's factor A_T. Here it is the work per core, so that
-    both forms agree if latency is hidden and the working set fits into the cache.
+    The paper does not define the application's factor A_T. Here it is the work per core. Then both
+    forms agree if latency is hidden and the working set fits into the cache.
     """
     return work_steps * cache_factor * sched_factor

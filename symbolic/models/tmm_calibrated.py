@@ -1,18 +1,16 @@
 """The TMM model calibrated to seconds (Ma 2014, §IV): linear, then constant if latency is hidden.
 
 For one machine and one problem, L, C and n are constant factors in Eq. 14. Run time is linear in
-√B_r/𝒯 (Eq. 15) as long as latency is not hidden, and constant if computation is the bound (Eq. 13).
-The coefficients are given or fitted, like other quantities: ``memory_time_slope`` and
-``memory_time_offset`` for the first regime, ``compute_bound_time`` for the second. Join ``apsp``
-for the blocks and ``occupancy`` for the threads.
+√B_r/𝒯 (Eq. 15) if latency is not hidden, and constant if computation is the bound (Eq. 13). The
+coefficients are given or fitted: ``memory_time_slope`` and ``memory_time_offset`` for the first
+regime, ``compute_bound_time`` for the second regime. Join ``apsp`` for the blocks and ``occupancy``
+for the threads.
 
 Unlike Eq. 14, Eq. 15 has no f_sched, which is within 0.1 % of 1 in the paper's runs.
 
-Not monotone: the coefficients are those of one machine, and more ``cores_per_sm`` leave fewer
-threads to each core to hide latency, so that the time grows with them (Eq. 15).
+Not monotone: the coefficients are those of one machine. With more ``cores_per_sm``, each core has
+fewer threads to hide latency, so the time grows (Eq. 15).
 """
-
-from __future__ import annotations
 
 import math
 
@@ -59,7 +57,7 @@ def root_blocks_per_thread(blocks, threads_per_core):
 
 @equation(source="Ma 2014, Eq. 15")
 def latency_time(memory_time_slope, root_blocks_per_thread):
-    """The first term of Eq. 15, which falls with the threads and rises with the blocks. [s]"""
+    """The first term of Eq. 15, which falls with the threads and grows with the blocks. [s]"""
     return memory_time_slope * root_blocks_per_thread
 
 
@@ -78,5 +76,5 @@ def memory_bound_time(latency_time, memory_time_offset):
 
 @equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")
 def time(memory_bound_time, compute_bound_time):
-    """Run time: the line of Eq. 15 or, if it is longer, the constant time of computation. [s]"""
+    """Run time: the maximum of Eq. 15 and of the constant time of computation. [s]"""
     return maximum(memory_bound_time, compute_bound_time)

@@ -1,18 +1,17 @@
 """Transit: a balance of threads between a computation system and a memory system (Li 2015).
 
-Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) requests per cycle, and
-the lanes demand g(x) (Eqs. 1-2). In the steady state f(k) = g(n − k) (Eq. 3); a test derives the
-throughput at which the curves cross in each regime.
+There are n threads: k wait for memory, and x = n − k compute. Memory supplies f(k) requests per
+cycle, and the lanes demand g(x) requests per cycle (Eqs. 1-2). In the steady state f(k) = g(n − k)
+(Eq. 3); a test derives the throughput at which the curves cross in each regime.
 
-In the paper's abstract machine one thread fills a lane, π = M. But the paper measures π = 576
-threads on 32 lanes. So in this model an operation occupies its thread for l cycles,
-``arithmetic_latency`` (default: 1); then π = l M and g(x) = min(x/(l Z), M/Z).
+In the paper's abstract machine one thread fills a lane, so M lanes need π = M threads. But the
+paper measures π = 576 threads on 32 lanes. So in this model an operation occupies its thread for l
+cycles, ``arithmetic_latency`` (default: 1). Then π = l M and g(x) = min(x/(l Z), M/Z), where Z is
+the intensity.
 
 The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) = min(R, k/L), or
-the smooth f(k) = k/(L + k/R), which has the same slope at 0 and the same limit.
+the smooth curve f(k) = k/(L + k/R), with the same slope at 0 and the same limit.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -31,7 +30,7 @@ SYMBOLS |= {"mem_latency": "L", "arithmetic_latency": "l"}
 
 FLAGS = {0: "thread", 1: "memory", 2: "computation", 3: "capacity"}
 
-#: Moves of §2.4, Figs. 11-17; not the latency, which is "generally very difficult to change".
+#: Moves of §2.4, Figs. 11-17. The latency is left out: it is "generally very difficult to change".
 ADVICE = Guide(
     state="bound",
     goal="cs_throughput",
@@ -56,7 +55,7 @@ TIE = 10**12
 
 @equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+lZ}")
 def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
-    r"""Requests per cycle if no system is full: each thread sends one per round trip. [1/cycle]
+    r"""Requests per cycle if no system is full: one request per thread and round trip. [1/cycle]
 
     .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
     """
@@ -71,13 +70,13 @@ def computation_limit(lanes_width, intensity):
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-B", when={"supply": "sharp"})
 def supply_limit_sharp(thread_limit, ms_peak):
-    """Requests per cycle at the crossing of the rising demand and the roofline supply. [1/cycle]"""
+    """Requests per cycle where the rising demand crosses the roofline supply. [1/cycle]"""
     return minimum(thread_limit, ms_peak)
 
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-A, Eq. 3", when={"supply": "smooth"})
 def supply_limit_smooth(threads, mem_latency, intensity, arithmetic_latency, ms_peak):
-    r"""Requests per cycle at the crossing of the rising demand and the smooth supply. [1/cycle]
+    r"""Requests per cycle where the rising demand crosses the smooth supply. [1/cycle]
 
     With z = l Z, the condition k/(L + k/R) = (n − k)/z is
     :math:`(z/R) r^2 - (L + z + n/R) r + n = 0` in r; the result is the smaller root. The form below
@@ -117,8 +116,9 @@ def cs_throughput(intensity, ms_throughput):
 def bound_sharp(ms_throughput, ms_peak, computation_limit):
     """The bottleneck of the machine.
 
-    If the limits of memory and computation both bind (within 1e-12), it is capacity. If the thread
-    limit equals the limit of a system, that system is the bound: more threads no longer help.
+    If memory and computation limit equally (within 1e-12), the bottleneck is "capacity". If the
+    thread limit equals the limit of memory or computation, that system is the bottleneck, because
+    more threads do not help.
     """
     near = ms_throughput + ms_throughput / TIE
     memory = ms_peak <= near
@@ -130,8 +130,9 @@ def bound_sharp(ms_throughput, ms_peak, computation_limit):
 def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
     """The bottleneck of the machine.
 
-    With a smooth supply the memory system is never full. If the lanes are not full, the bound is
-    the lower of the two asymptotes of the supply, threads or memory. There is no capacity bound.
+    With a smooth supply the memory system is never full, and "capacity" does not occur. If the
+    lanes are not full, the bottleneck is the lower of the supply's two asymptotes: threads or
+    memory.
     """
     computation = computation_limit <= ms_throughput + ms_throughput / TIE
     return where(computation, 2.0, where(ms_peak <= thread_limit, 1.0, 0.0))
@@ -152,8 +153,8 @@ def threads_in_ms_high_sharp(
 ):
     """Largest possible number of threads in the memory system. [threads]
 
-    It exceeds the smallest number only if both systems are full: the threads that neither needs may
-    then wait in either.
+    It exceeds the smallest number only if both systems are full. Then spare threads may wait in
+    either system.
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
     most = maximum(threads_in_ms_low, threads - computing)
@@ -164,7 +165,7 @@ def threads_in_ms_high_sharp(
 def threads_in_ms_low_smooth(
     bound, threads, ms_throughput, ms_peak, mem_latency, intensity, arithmetic_latency
 ):
-    """Number of threads in the memory system, which a smooth supply determines. [threads]"""
+    """Number of threads in the memory system; a smooth supply allows only one. [threads]"""
     waiting = maximum(threads - ms_throughput * (arithmetic_latency * intensity), 0.0)
     spare = maximum(1 - ms_throughput / ms_peak, 0.0)
     supplying = divide(ms_throughput * mem_latency, spare, at_zero=math.inf)
@@ -173,7 +174,7 @@ def threads_in_ms_low_smooth(
 
 @equation(name="threads_in_ms_high", source="Li 2015, Eq. 3", when={"supply": "smooth"})
 def threads_in_ms_high_smooth(threads_in_ms_low):
-    """Number of threads in the memory system, which a smooth supply determines. [threads]"""
+    """Number of threads in the memory system; a smooth supply allows only one. [threads]"""
     return threads_in_ms_low
 
 
@@ -181,7 +182,8 @@ def threads_in_ms_high_smooth(threads_in_ms_low):
 def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
     """Number of threads in the memory system: the middle of the possible range. [threads]
 
-    If both systems are full, spare threads may wait in either. Otherwise the range is one number.
+    If both systems are full, spare threads may wait in either system. Otherwise the range is a
+    single number.
     """
     return (threads_in_ms_low + threads_in_ms_high) / 2
 
@@ -202,7 +204,7 @@ threads_in_cs_high = threads_in_cs.copy_as(
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    """Number of threads that fill the lanes: lanes times the cycles of an operation. [threads]
+    """Number of threads that fill the lanes: lanes × cycles of an operation. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0
@@ -212,5 +214,5 @@ def cs_transition(lanes_width, arithmetic_latency):
 
 @equation(source="Li 2015, §2.2", symbol=r"\delta")
 def ms_transition(ms_peak, mem_latency):
-    """Number of threads that fill the memory system: δ = R L. [threads]"""
+    """Number of threads that fill the memory system: peak × latency (δ = R L). [threads]"""
     return ms_peak * mem_latency

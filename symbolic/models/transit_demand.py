@@ -1,12 +1,11 @@
 """The demand curve of the lanes, as benchmarks measure it: operations against threads.
 
-G(x), one of Transit's two curves, is measured by a kernel that only computes, with each operation
-on the result of the one before. Its corner is the point π that the paper prints for each machine:
-the number of threads that fill the lanes, and their rate. ``dse.fit`` determines both from measured
-rates. The threads at π divided by the number of lanes are the ``arithmetic_latency``.
+G(x), one of Transit's two curves, is measured by a kernel that only computes; each operation uses
+the result of the previous operation. The corner of the curve is the point π, which the paper prints
+for each machine: the number of threads that fill the lanes, and their rate. ``dse.fit`` determines
+both from measured rates. The ``arithmetic_latency`` is the number of threads at π divided by the
+number of lanes.
 """
-
-from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.ops import minimum

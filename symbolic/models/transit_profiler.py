@@ -1,11 +1,9 @@
 """Inputs of Transit from a profiler's counters, and comparison with its measurements (Li 2015, §3).
 
 Join with ``transit``. Counters are per multiprocessor. They count instructions of threads, not of
-warps, and requests of ``request_bytes`` that threads make. If ``kernel_time`` is given, the
+warps, and requests of threads with ``request_bytes`` each. If ``kernel_time`` is given, the
 prediction is compared with the measurement: PCT, RCT and the star of Figs. 18 and 19.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -21,19 +19,19 @@ RULES = ("dram_reads + dram_writes > 0",)
 
 @equation(source="Li 2015, §3", symbol="n")
 def threads(occupancy, max_threads_per_sm):
-    """Number of threads of one multiprocessor: occupancy × maximum number. [threads]"""
+    """Number of threads of one multiprocessor: occupancy × maximum number of threads. [threads]"""
     return occupancy * max_threads_per_sm
 
 
 @equation(source="Li 2015, §3", symbol="Z")
 def intensity(issued_insts, dram_reads, dram_writes):
-    """Instructions issued per DRAM access. [cycles]"""
+    """Cycles of issued instructions per DRAM access; an instruction is one cycle. [cycles]"""
     return divide(issued_insts, dram_reads + dram_writes, at_zero=math.inf)
 
 
 @equation(source="Li 2015, Figs. 18-19")
 def measured_ms_throughput(dram_reads, dram_writes, kernel_time, core_clock):
-    """Measured requests per cycle that the memory system served: the star in Fig. 18. [1/cycle]"""
+    """Measured requests per cycle of the memory system: the star in Fig. 18. [1/cycle]"""
     return (dram_reads + dram_writes) / (kernel_time * core_clock)
 
 
@@ -53,8 +51,8 @@ def measured_flops(issued_insts, kernel_time):
 def prediction_accuracy(predicted_flops, measured_flops):
     """1 minus the relative error of the predicted computation throughput. [ratio]
 
-    The paper gives means over Rodinia without three outliers, 90.4 % (C2075) and 82.6 % (GTX 690),
-    and does not say how they are computed.
+    The paper gives the means 90.4 % (C2075) and 82.6 % (GTX 690) over Rodinia without three
+    outliers, but no definition.
     """
     error = absolute(predicted_flops - measured_flops)
     return 1 - divide(error, measured_flops, at_zero=math.inf)

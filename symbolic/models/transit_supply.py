@@ -1,12 +1,10 @@
 """The memory supply curve, as benchmarks measure it: bandwidth against waiting threads.
 
-f(k), one of Transit's two curves, is a property of the machine, measured by a kernel that only
-streams. Its corner is the point δ that the paper prints for each machine: the number of threads
-that fill the memory system, and the bandwidth there. ``dse.fit`` determines both from measured
-bandwidth; a machine file converts them to ``ms_peak`` and ``mem_latency``.
+f(k), one of Transit's two curves, is a property of the machine. A kernel that only streams measures
+it. The corner of the curve is the point δ, which the paper prints for each machine: the number of
+threads that fill the memory system, and the bandwidth there. ``dse.fit`` determines both from
+measured bandwidth; a machine file converts them to ``ms_peak`` and ``mem_latency``.
 """
-
-from __future__ import annotations
 
 import math
 

@@ -1,12 +1,9 @@
 """Run time by Transit from the inputs of MWP-CWP: join ``occupancy + transit + transit_time``.
 
-The two models can then be compared over the same axes. As in ``transit_warps``, the threads and
-requests of Transit are the warps of one multiprocessor and their requests. One warp computes at a
-time. The rate of requests is limited by the departure delay and by the bandwidth. Transit has no
-barriers: ``sync_insts`` cost no time.
+The two models can then be compared over the same axes. As in ``transit_warps``, a thread of Transit
+is a warp of one multiprocessor. One warp computes at a time. The departure delay and the bandwidth
+limit the rate of requests. Transit has no barriers: ``sync_insts`` cost no time.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -30,7 +27,6 @@ TRANSIT_EQUATIONS = (transit_warps.intensity,)
 
 CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
 
-
 threads = transit_warps.threads.copy_as(
     *("threads", "resident_warps"), source="Li 2015, §2.2; Hong 2012, Table 1"
 )
@@ -38,7 +34,7 @@ threads = transit_warps.threads.copy_as(
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eq. 18", symbol="M")
 def lanes_width(warp_size):
-    """Number of warps that compute at once: 1, as issue cycles are those of a warp. [warps]
+    """Number of warps that compute at once: 1, because issue cycles are per warp. [warps]
 
     >>> lanes_width(32)
     1.0
@@ -54,12 +50,12 @@ def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
 
 @equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
 def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
-    """Run time: requests of all warps of a multiprocessor divided by Transit's throughput. [s]"""
+    """Run time: requests of all warps of an SM, divided by Transit's throughput. [s]"""
     requests = resident_warps * repetitions * mem_insts
     return divide(requests, ms_throughput * core_clock, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.4, in the words of Hong 2012, §2.3.1", flags=CASES)
 def case(bound):
-    """The case of MWP-CWP that corresponds to a bound of Transit, or to two (capacity)."""
+    """The case of MWP-CWP that corresponds to the bound of Transit."""
     return bound + 1

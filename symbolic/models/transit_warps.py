@@ -1,11 +1,9 @@
 """Inputs of the transit model from MWP-CWP: join ``transit + transit_warps + mwp_cwp``.
 
-The threads and requests of Transit are then the warps of one multiprocessor and their requests. The
-numbers of the machine must be in the same units: ``lanes_width`` in warps that issue at once (1 if
-``issue_cycles`` is the cost of a warp), ``ms_peak`` in requests of warps per cycle.
+A thread of Transit is then a warp of one multiprocessor. The numbers of the machine must be in the
+same units: ``lanes_width`` in warps that issue at once (1 if ``issue_cycles`` is the cost of a
+warp), and ``ms_peak`` in requests of warps per cycle.
 """
-
-from __future__ import annotations
 
 import math
 

@@ -24,22 +24,19 @@ Function = Callable[..., Any]
 
 #: ln 2 as the sum of two parts; the product of the first part and an exponent is exact.
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-#: The bits of the doubles 1.0 and sqrt(1/2), and the mask of the fraction bits.
+#: The bits of the double 1.0, those of sqrt(1/2), and the mask of a double's fraction bits.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
 #: The smallest normal float, and a factor that turns every subnormal float into a normal float.
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
-#: Number of values computed together, so that intermediate arrays stay in the cache.
 _BLOCK = sizes.ELEMENTARY_BLOCK
-#: Number of values on which :func:`_call_reversed` is tested. This is enough: NumPy's vectorized
-#: functions differ from the C library for some 5 % of values.
+#: Number of values on which :func:`_call_reversed` is tested. This is enough, because NumPy's
+#: vectorized functions differ from the C library for some 5 % of values.
 _TRIAL_SIZE = 512
 
 
 def _call_each(function: Function) -> Function:
-    """Return a function of arrays that calls a function of floats for each value."""
-
     def array(*args: Floats) -> Floats:
         rows = zip(*(arg.tolist() for arg in args), strict=True)
         return np.fromiter((function(*row) for row in rows), np.float64, args[0].size)
@@ -48,7 +45,7 @@ def _call_each(function: Function) -> Function:
 
 
 def _call_reversed(function: Function) -> Function:
-    """Return a NumPy function that is called with reversed arrays: it then uses the C library."""
+    """Return a NumPy function that reverses its arrays, so that NumPy calls the C library."""
 
     def array(*args: Floats) -> Floats:
         return np.asarray(function(*(arg[::-1] for arg in args))[::-1])
@@ -58,7 +55,7 @@ def _call_reversed(function: Function) -> Function:
 
 @cache
 def _c_library_function(name: str) -> Function:
-    """Return a function of flat arrays with the values of the C library.
+    """Return the function of flat arrays that gives the values of the C library.
 
     NumPy calls the C library for a reversed array, which is ten times as fast as one Python call
     for each value. NumPy does not document this behaviour, so it is tested first.
@@ -107,7 +104,7 @@ def scalar_power(a: Any, b: Any) -> float:
         return math.pow(a, b)
     except (ValueError, OverflowError):
         with np.errstate(all="ignore"):
-            return float(np.power(float(a), float(b)))  # the result is zero, infinite or NaN
+            return float(np.power(float(a), float(b)))  # zero, infinite or NaN
 
 
 scalar_log2, scalar_log10 = _scalar_logarithm(math.log2), _scalar_logarithm(math.log10)
@@ -140,7 +137,7 @@ def scalar_log(a: Any) -> float:
         return -math.inf if a == 0 else math.nan
     try:
         m, k = math.frexp(a)
-    except OverflowError:  # a Python integer larger than all floats
+    except OverflowError:  # an integer larger than every float
         return math.log(a)
     if math.isinf(m):
         return m
@@ -162,7 +159,6 @@ def log(a: Any) -> Any:
             k = ((shifted >> 52) - 1023).astype(np.float64) - np.where(small, 54.0, 0.0)
             f = ((shifted & FRACTION) + ROOT).view(np.float64) - 1.0
             value = np.where(x < np.inf, _series(f, k), x)
-            result[first : first + _BLOCK] = np.where(
-                x > 0.0, value, np.where(x == 0.0, -np.inf, np.nan)
-            )
+            special = np.where(x == 0.0, -np.inf, np.nan)
+            result[first : first + _BLOCK] = np.where(x > 0.0, value, special)
     return result.reshape(whole.shape) if whole.ndim else result[0]

@@ -17,14 +17,14 @@ import numpy as np
 
 from symbolic.primitives import elementary
 
-# --- Directed rounding
-# The rounding error of a float operation is itself a float, which Knuth's sum and Dekker's product
-# compute exactly. Its sign says on which side of the rounded result the true result lies. If the
-# error is outside the range of floats, the result is always moved by one float.
+# --- Directed rounding. The rounding error of a float operation is itself a float; Knuth's sum and
+# Dekker's product compute it exactly. The sign of the error says on which side of the rounded
+# result the true result lies. If the error is outside the range of floats, the result is always
+# moved by one float.
 
 
 _SPLIT = 2.0**27 + 1.0
-#: The error of a product is itself a float if magnitudes of product and factors are in this range.
+#: Range for the magnitudes of a product and its factors; in it, the product's error is a float.
 _SMALL, _LARGE = 2.0**-900, 2.0**990
 
 
@@ -41,7 +41,7 @@ def _split_float(a: Any) -> tuple[Any, Any]:
 
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
-    """Return a * b - value exactly; NaN if the difference perhaps does not fit into a float."""
+    """Return the exact a * b - value; NaN if a magnitude is outside the range for exact errors."""
     (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
@@ -60,10 +60,10 @@ def _root_error(value: Any, a: Any) -> Any:
 
 
 def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
-    """Return an operation that rounds towards minus or plus infinity (``towards``).
+    """Return an operation that rounds to the infinity ``towards`` (minus or plus).
 
-    The result is moved by one float if the true value may lie further in that direction. All four
-    operations are exact if an argument is zero or infinite.
+    The result is moved by one float if the true value may lie further in that direction. If an
+    argument is zero or infinite, the result is exact.
     """
 
     def outward(*args: Any) -> Any:
@@ -78,7 +78,7 @@ def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towa
     return outward
 
 
-#: Each operation rounded down (for lower ends) and up (for upper ends).
+#: Each operation in two forms: rounded down for lower ends, and up for upper ends.
 _OUTWARD: dict[str, Callable[..., Any]] = {
     f"{name}_{end}": _round_outward(function, error, towards)
     for name, function, error in (
@@ -90,13 +90,12 @@ _OUTWARD: dict[str, Callable[..., Any]] = {
     for end, towards in (("low", -math.inf), ("high", math.inf))
 }
 
-
-#: The set of all axes, and the empty set, as bits.
+#: The set of all axes and the empty set of axes, with one bit for each axis.
 ALL_AXES, NO_AXES = np.uint64(2**64 - 1), np.uint64(0)
 INF = math.inf
 #: Assumed upper limit of the error of a library function. [ulp]
 ULPS = 4
-#: True if the operations for lower and upper ends are the same.
+#: True if lower and upper ends use the same operations, which round to nearest.
 ROUNDS_TO_NEAREST = True
 
 min_of, max_of = np.minimum, np.maximum
@@ -108,10 +107,7 @@ sqrt_low = sqrt_high = np.sqrt
 
 
 def all_true(test: Any) -> Any:
-    """True if the test holds in all boxes.
-
-    For small arrays this is a third faster than ``np.all``.
-    """
+    """True if the test holds in all boxes; faster than ``np.all``."""
     return np.logical_and.reduce(test, axis=None)
 
 
@@ -126,24 +122,24 @@ def choose(test: Any, yes: Any, no: Any) -> Any:
 
 
 def condition_end(test: Any) -> Any:
-    """Return a test as the lower or upper end of a condition; for arrays it is the test itself."""
+    """Return a test as an end of a condition's enclosure; for arrays it is the test itself."""
     return test
 
 
 def is_true(end: Any) -> Any:
-    """Return a lower or upper end of a condition as a test; for arrays it is the end itself."""
+    """Return an end of a condition's enclosure as a test; for arrays it is the end itself."""
     return end
 
 
 def either_flag(first: Any, second: Any) -> Any:
-    """Return the union of two masks of boxes; False stands for a mask that is False everywhere."""
+    """Return the union of two masks of boxes; a mask may also be the bool False."""
     if first is False:
         return second
     return first if second is False else np.logical_or(first, second)
 
 
 def is_empty(undefined: Any, low: Any, high: Any) -> Any:
-    """Return a mask of the boxes in which an operand is always NaN: its ends are (inf, -inf)."""
+    """Return a mask of the boxes in which an operand is always NaN, with the ends (inf, -inf)."""
     return False if undefined is False else undefined & (low > high)
 
 
@@ -153,7 +149,7 @@ def clear_where(flag: Any, test: Any) -> Any:
 
 
 def flag_or_false(flag: Any) -> Any:
-    """Return the mask ``flag``, or the number False if the mask is True in no box."""
+    """Return the mask ``flag``, or the bool False if the mask is True in no box."""
     return flag if any_true(flag) else False
 
 
@@ -163,16 +159,16 @@ def all_finite(first: Any, second: Any) -> Any:
 
 
 def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
-    """Return the two ends of a library function's values, widened by its possible error."""
+    """Return the ends of a library function's enclosure, widened by the possible error."""
     for _ in range(ULPS):
         low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
     return low, high
 
 
 def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
-    """Return the two ends of a library function's values, widened except where ``point`` is True.
+    """Return the ends of a library function's enclosure, widened in boxes where ``point`` is False.
 
-    Where ``point`` is True, both ends are equal, and floats compute exactly this value.
+    A box where ``point`` is True is a single point, and floats compute exactly its value.
     """
     lo, hi = widen_by_ulps(low, high)
     return np.where(point, low, lo), np.where(point, high, hi)
@@ -181,7 +177,6 @@ def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
 #: Library functions that give the same bits for floats and in loop nests.
 exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
 log10_of, pow_of = elementary.log10, elementary.power
-
 
 #: Modules whose functions :func:`rebind_rule` does not replace.
 _SHARED_MODULES = (__name__, elementary.__name__)
@@ -193,10 +188,10 @@ def rebind_rule(
     wrap: Callable[[Any], Any] = lambda function: function,
     rebound: dict[Any, Any] | None = None,
 ) -> Any:
-    """Return a copy of a rule, and of the rules that it calls, with other operations.
+    """Return a copy of a rule with other operations; the rules that it calls are copied likewise.
 
-    ``operations`` maps the names of operations to their replacements. ``wrap`` is applied to each
-    copy; ``rebound`` collects the results, so that a rule is copied once.
+    ``operations`` maps names of operations to their replacements. ``wrap`` is applied to each copy.
+    ``rebound`` collects the copies, so that each rule is copied once.
     """
     if not isinstance(rule, FunctionType):
         raise TypeError(f"no rule that could be rebound: {rule!r}")
@@ -209,10 +204,8 @@ def rebind_rule(
                 names[name] = operations[name]
             elif isinstance(value, FunctionType) and value.__module__ not in _SHARED_MODULES:
                 names[name] = rebind_rule(value, operations, wrap, rebound)
-        twin = FunctionType(
-            rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__
-        )
-        rebound[rule] = wrap(twin)
+        new = FunctionType(rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__)
+        rebound[rule] = wrap(new)
     return rebound[rule]
 
 
@@ -221,5 +214,5 @@ def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
 
 
 def outward_operations() -> dict[str, Any]:
-    """Return the operations that round outward, by their names in rules."""
+    """Return the operations that round outward, by the names that rules use."""
     return {**_OUTWARD, "widen": _widen_always, "ROUNDS_TO_NEAREST": False}

@@ -12,9 +12,9 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class FormulaSyntax:
-    """The names of a primitive in formulas, its number of terms, and the rule for their units.
+    """The names of a primitive in formulas, the number of its terms, and the rule for units.
 
-    ``units`` is ``"like"`` (all terms have the same unit, and so has the result), ``"plain"`` (the
+    The rule ``units`` is ``"like"`` (all terms and the result have the same unit), ``"plain"`` (the
     argument is a plain number), ``"root"``, ``"product"``, ``"quotient"`` (a third term has the
     unit of the quotient) or ``"power"``. Conditions have no units.
     """
@@ -48,18 +48,17 @@ class Primitive:
       operand (a name or a literal).
     * ``interval``: the rule of its enclosure, written in the operations of
       :mod:`symbolic.primitives.rule_operations`. It takes the lower end, upper end and
-      ``may_be_nan`` of each argument, and returns those of the result. The ends of a condition are
-      "certain" and "possible".
-    * ``trend``: the rule of its direction, in the same operations. For each argument, it
-      takes the two ends and the axes along which the argument never falls and never rises; it
-      returns these axes for the result.
+      ``may_be_nan`` of each argument, and returns these three for the result. The ends of a
+      condition are "certain" and "possible".
+    * ``trend``: the rule of its direction, in the same operations. It takes four values for each
+      argument: the two ends, the axes along which the argument never falls, and the axes along
+      which it never rises. It returns the same two sets of axes for the result.
     * ``calls_library``: True if it calls a library function, which handles one point at a time.
       Floats, arrays and loop nests give the same bits; JavaScript may differ by a few ulp.
     * ``is_condition``: True if its value is true or false.
     * ``is_choice``: True if an argument that is not chosen may be NaN without effect.
     * ``propagates_nan``: True if the result is NaN whenever an argument is NaN. Then the rule of
       its enclosure need not handle operands that are always NaN: see :mod:`symbolic.intervals`.
-      The field has no effect for conditions, which are never NaN.
     """
 
     arity: int

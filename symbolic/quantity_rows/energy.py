@@ -1,7 +1,5 @@
 """Rows of the quantities of power, temperature, placement and energy."""
 
-from __future__ import annotations
-
 from symbolic.quantity import (
     CELSIUS,
     COUNT0,
@@ -18,13 +16,9 @@ from symbolic.quantity import (
     switch,
 )
 
-# --- power and energy
 
-
-def _insts(insts: str, kind: str, default: str | int = 0) -> Quantity:
-    return row(
-        f"{insts}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1e4), default
-    )
+def _insts(name: str, kind: str, default: str | int = 0) -> Quantity:
+    return row(f"{name}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1e4), default)
 
 
 def _unit(unit: str, kind: str, most: float) -> tuple[Quantity, ...]:
@@ -104,8 +98,6 @@ POWER = (
     row("optimal_sms", "", RATIO, "SMs for most work per energy, by the bandwidth"),
 )
 
-# --- temperature and leakage
-
 TEMPERATURE = (
     row("elapsed", "s", NONNEG, "time since the workload began, or since it ended", (0, 600)),
     spec("idle_temperature", "degC", CELSIUS, "chip temperature at rest", (30, 60)),
@@ -124,7 +116,6 @@ TEMPERATURE = (
     row("steady_power", "W", "[-inf, inf]", "power at the steady temperature"),
     row("settled_within", "K", POS, "distance from steady that counts as settled", (0.5, 2), 1),
     row("settling_time", "s", RESULT, "time until the temperature is settled"),
-    # --- leakage
     row("supply_voltage", "V", POS, "supply voltage (V_dd, V_cc)", (0.7, 1.3)),
     row("nominal_supply_voltage", "V", POS, "supply voltage of the process (V_dd0)", (0.9, 1.2)),
     row("transistors", "", POS, "transistors of the design (N)", (1e9, 1e10)),
@@ -142,8 +133,6 @@ TEMPERATURE = (
     row("reference_static_power", "W", NONNEG, "static power at the reference", (1, 100)),
     row("linear_static_power", "W", "[-inf, inf]", "static power on the line"),
 )
-
-# --- placement
 
 PLACEMENT = (
     switch(
@@ -178,8 +167,6 @@ PLACEMENT = (
     row("suggested_placement_power", "W", RESULT, "power of the system with suggested_placement"),
     row("placement_loss", "W", RESULT, "power that the fewest TPCs would save", (0, 40)),
 )
-
-# --- devices that share work: energy_speedup and heterogeneous
 
 
 def _device(device: str) -> tuple[Quantity, ...]:
@@ -235,14 +222,11 @@ ENERGY_SPEEDUP = (
     row("best_energy_share", "", SHARE, "share of the GPU for the least energy"),
     row("power_growth", "", NONNEG, "exponent of the speed-up in dynamic power", (0, 3), 3),
     row("efficiency_curvature", "", "[-inf, inf]", "second derivative of E by S"),
-    # --- heterogeneous
     row("work_flops", "", NONNEG, "floating-point operations in all", (1e9, 1e12)),
     row("transfer_time", "s", NONNEG, "time to move all data to the GPU", (0, 1), 0),
     row("cpu_share", "", SHARE, "share of the work that the CPU does", (0, 1)),
     row("sharing_gain", "", RESULT, "speed-up over the faster device alone"),
 )
-
-# --- energy roofline, clock scaling and memory supply
 
 ENERGY_ROOFLINE = (
     switch("voltage_curve", "proportional knee", "dependence of the voltage on the core clock"),

@@ -32,7 +32,7 @@ def _share_of(name: str, of: str, default: float) -> Quantity:
 
 
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
-    """Return the ends of the 90 % interval of time / predicted time, for shapes outside the fit."""
+    """Return rows for the ends of a 90 % interval of time / predicted time, for unfitted shapes."""
     return (
         row(
             f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low
@@ -43,7 +43,7 @@ def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
     )
 
 
-# --- numbers that are fitted to a GPU; defaults are fitted to an H100 and a B200 together
+# --- Numbers fitted to a GPU. The defaults are fitted to an H100 and a B200 together.
 
 PREFILL_NUMBERS = (
     _start("prefill_start_time", "of attention over a prompt", 1.18e-5),
@@ -102,8 +102,6 @@ MOE_NUMBERS = (
     _time("moe_expert_time", "of each expert of a rank, fp8_block", 2.02e-7),
 )
 
-# --- shapes, errors and results
-
 ATTENTION = (
     size("batch", "", COUNT1, "sequences of one call", (1, 1024)),
     size("seq_len", "", COUNT1, "tokens of each prompt", (1, 16384)),
@@ -115,7 +113,6 @@ ATTENTION = (
     switch("kv_dtype", "bf16 fp8", "number type of the KV cache"),
     row("kv_element_bytes", "B", POS, "bytes of an element of the KV cache"),
     *_errors("prefill", 0.6, 1.56),
-    # --- of the library on a GPU
     resource(
         "decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8), 1
     ),
@@ -128,7 +125,6 @@ ATTENTION = (
         0,
     ),
     *_errors("decode", 0.45, 2),
-    # --- results
     row("prefill_peak", "1/s", NONNEG, "printed rate of tensor cores for attention"),
     row("prefill_share", "", SHARE, "attained share of prefill_peak"),
     row("prefill_rate", "1/s", RESULT, "operations per second of attention without a mask"),
@@ -173,7 +169,6 @@ EXPERTS = (
     switch("routing", "balanced", "loads of the experts"),
     switch("gated", "true false", "an expert has a gate: three matrices instead of two"),
     *_errors("moe", 0.77, 2.05),
-    # --- results
     row("moe_peak", "1/s", NONNEG, "printed rate of tensor cores for experts"),
     row("moe_share", "", SHARE, "attained share of moe_peak"),
     row("moe_traffic", "", NONNEG, "times that activations move"),

@@ -1,7 +1,5 @@
 """Rows of the quantities of machines: parts, clocks, rates, caches."""
 
-from __future__ import annotations
-
 from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, cost, resource, row, spec
 
 MACHINE = (
@@ -84,10 +82,10 @@ MACHINE = (
     spec("registers_allocated_per_warp", "", "whole [0, 1]", "1: per warp, 0: per block", (0, 1)),
 )
 
-# --- today's GPUs: caches, rates, clocks and attained bandwidths
-# Printed values (``l2_bytes_per_cycle``, ``fp32_flops``, ``boost_clock``) and measured ones
-# (``read_bandwidth``, ``l2_bandwidth``, the latencies) have names of their own. Rates are at the
-# boost clock of the machine; latencies at its nominal clock, in core cycles.
+# Printed values of today's GPUs (such as ``l2_bytes_per_cycle``, ``fp32_flops``, ``boost_clock``)
+# and measured values (``read_bandwidth``, ``l2_bandwidth``, the latencies) have different names.
+# Rates hold at the boost clock of the machine. Latencies hold at its nominal clock, and are in core
+# cycles.
 
 
 def _rate(name: str, what: str, least: float, most: float) -> Quantity:
@@ -96,19 +94,12 @@ def _rate(name: str, what: str, least: float, most: float) -> Quantity:
 
 
 def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
-    """Return the rate of tensor units for a number type; 0 on a machine that has none."""
     meaning = f"{kind} operations per second of tensor units at the boost clock; 0: none"
     return resource(name, "1/s", NONNEG, meaning, (5e13, 2e15), default)
 
 
 DEVICE = (
-    spec(
-        "release_year",
-        "",
-        "whole [1999, 2100]",
-        "release year of the machine",
-        direction="none",
-    ),
+    spec("release_year", "", "whole [1999, 2100]", "release year of the machine", direction="none"),
     spec(
         "cache_levels",
         "",
@@ -117,7 +108,6 @@ DEVICE = (
         (0, 3),
         direction="none",
     ),
-    # --- clocks and power
     spec(
         "base_clock", "Hz", POS, "base clock of the cores, as printed", (7e8, 2e9), direction="none"
     ),
@@ -140,7 +130,6 @@ DEVICE = (
     ),
     resource("memory_clock", "Hz", POS, "clock of the memory", (4e8, 2e9), "nominal_memory_clock"),
     spec("board_power", "W", POS, "power limit of the board (TDP)", (60, 800)),
-    # --- rates
     resource("schedulers_per_sm", "", COUNT1, "warp schedulers of one multiprocessor", (1, 4)),
     _rate("fp64_flops", "double-precision operations per second", 1e11, 1e14),
     _rate("fp32_flops", "single-precision operations per second", 1e12, 1e14),
@@ -156,7 +145,6 @@ DEVICE = (
     _tensor_rate("tensor_int8_ops", "8-bit integer"),
     _tensor_rate("tensor_int4_ops", "4-bit integer"),
     _tensor_rate("tensor_binary_ops", "1-bit"),
-    # --- caches
     resource("l1_size", "B", POS, "L1 cache of one SM, including unified shared memory"),
     resource("l2_size", "B", POS, "L2 cache of the machine", (2**21, 2**27)),
     resource("l3_size", "B", POS, "L3 cache of the machine", (2**27, 2**28)),
@@ -170,7 +158,6 @@ DEVICE = (
     resource("l3_bandwidth", "B/s", POS, "attained bandwidth of the L3 cache", (1e12, 2e13)),
     cost("far_l2_latency", "cycle", NONNEG, "latency of a hit in the far part of the L2 cache"),
     cost("l3_latency", "cycle", NONNEG, "latency of a hit in the L3 cache", (300, 800)),
-    # --- DRAM
     resource("mem_size", "B", POS, "DRAM of the machine", (2**32, 2**38)),
     resource("read_bandwidth", "B/s", POS, "DRAM bandwidth attained by reads", (2e11, 4e12)),
     resource("triad_bandwidth", "B/s", POS, "DRAM bandwidth attained by a triad", (2e11, 4e12)),

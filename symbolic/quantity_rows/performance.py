@@ -1,7 +1,5 @@
 """Rows of the quantities of performance models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from symbolic.quantity import (
@@ -23,8 +21,6 @@ from symbolic.quantity import (
     switch,
 )
 
-# --- occupancy and padding of shared memory
-
 OCCUPANCY = (
     switch(
         "granularity",
@@ -41,14 +37,11 @@ OCCUPANCY = (
     row("warps_per_sm", "", NONNEG, "warps resident on one SM (N)", (1, 64)),
     row("occupancy", "", SHARE, "resident warps over their maximum number", (0.1, 1)),
     row("limiter", "", COUNT0, "limit of the resident blocks"),
-    # --- shared_mem_padding
     row("shared_mem_needed", "B", COUNT0, "shared memory that a block uses", (0, 16384)),
     row("most_blocks_per_sm", "", COUNT1, "blocks of a padded SM", (1, 16), "max_blocks_per_sm"),
     row("automatic_blocks_per_sm", "", COUNT0, "blocks of an SM without padding", (1, 16)),
     row("shared_mem_padding", "B", COUNT0, "unused shared memory that a block requests"),
 )
-
-# --- transit, its supply curve and counters of profilers
 
 TRANSIT = (
     switch("supply", "sharp smooth", "shape of the memory supply curve"),
@@ -90,8 +83,6 @@ TRANSIT = (
     row("prediction_accuracy", "", "[-inf, 1]", "one minus the error of the prediction", (0, 1)),
 )
 
-# --- TMM, its calibration and all-pairs shortest paths
-
 TMM = (
     switch("latency_hiding", "modelled assumed", "latency: modelled, or assumed to be hidden"),
     row("work", "", NONNEG, "operations of the algorithm in all (T_1)", (1e9, 1e13)),
@@ -112,14 +103,12 @@ TMM = (
     row("full_pass_blocks", "", COUNT1, "blocks that fill the last pass too", (1, 1e5)),
     row("sched_factor", "", RESULT, "slowdown by a partial last pass", (1, 2)),
     row("relative_time", "", RESULT, "run time in steps, up to a constant factor"),
-    # --- apsp
     size("vertices", "", "whole [2, inf)", "vertices of the graph", (64, 16384)),
     row("tile_dim", "", COUNT1, "edge of the sub-block of one thread block", (8, 128)),
     row("chunk", "", COUNT1, "accesses grouped into one memory transaction", (1, 64)),
     row("squarings", "", NONNEG, "squarings of the adjacency matrix (lg n)", (4, 16)),
     row("latency_steps_by_blocks", "", RESULT, "latency_steps from the number of blocks", (1, 9)),
     row("relative_time_by_blocks", "", RESULT, "relative_time from the number of blocks"),
-    # --- tmm_calibrated
     row("root_blocks_per_thread", "", RESULT, "square root of blocks over threads of a core"),
     row("memory_time_slope", "s", NONNEG, "time per root_blocks_per_thread (a_1)", (0.01, 10)),
     row("memory_time_offset", "s", "(-inf, inf)", "time without latency (a_0)", (0.1, 100)),
@@ -127,8 +116,6 @@ TMM = (
     row("memory_bound_time", "s", "(-inf, inf]", "run time while latency is not hidden"),
     row("compute_bound_time", "s", NONNEG, "run time when latency is hidden", (0.1, 200)),
 )
-
-# --- MWP-CWP
 
 MWP_CWP = (
     switch("rounding", "continuous whole", "round MWP and CWP up after the minimum"),
@@ -167,7 +154,7 @@ MWP_CWP = (
     row("time", "s", RESULT, "run time"),
 )
 
-# --- throughput; a core is a multiprocessor, or one core of a CPU
+# A core is a multiprocessor of a GPU, or one core of a CPU.
 
 
 def _insts(insts: str, kind: str) -> Quantity:
@@ -250,11 +237,8 @@ THROUGHPUT = (
     row("clock_reduction", "", "[-inf, inf]", "factor by which the core clock may fall"),
 )
 
-# --- the law of a launch
-
 
 def _law(name: str, meaning: str) -> Quantity:
-    """Return a quantity whose values are laws."""
     return replace(quantity(name, labels=(), meaning=meaning), is_law=True)
 
 
@@ -301,8 +285,6 @@ LAUNCH = (
     row("deadline", "s", POS, "time by which a launch should end", (1e-6, 1)),
 )
 
-# --- the roofline of operations and bytes
-
 _PER_BYTE = "operations per byte of the"
 
 
@@ -331,21 +313,19 @@ ROOFLINE = (
     row("attainable_flops", "1/s", RESULT, "operations per second below the roofs"),
 )
 
-# --- the roofline with caches and latencies
-
 LATENCY_ROOFLINE = (
-    # --- a launch
     less("dram_bytes", "B", NONNEG, "bytes that DRAM moves", (1e6, 1e10)),
     less("l2_bytes", "B", NONNEG, "bytes that the L2 cache moves", (1e6, 1e10), "dram_bytes"),
     less("l1_bytes", "B", NONNEG, "bytes requested from the L1 cache", (1e6, 1e11), "l2_bytes"),
     less("load_requests", "", NONNEG, "requests that a warp waits for", (0, 300), "mem_insts"),
     less("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
     less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
+    less("atomic_words", "", NONNEG, "words that the atomics of a warp change", (0, 1e3), 0),
+    less("atomic_bytes", "B", NONNEG, "bytes that all atomics change; 0: unknown", (1e3, 1e9), 0),
     less("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
     row("counted_warps", "", COUNT1, "warps of the launch in the counts", (1, 1e6)),
     size("counted_warp_size", "", COUNT1, "threads of a warp of the counts", (32, 64), 32),
-    # --- a machine
     resource(
         "bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9
     ),
@@ -361,8 +341,8 @@ LATENCY_ROOFLINE = (
         "memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8), 3
     ),
     cost("dispatch_cycles", "cycle", NONNEG, "cycles between starts of blocks", (0, 2), 0),
+    cost("atomic_cycles", "cycle", NONNEG, "cycles of an atomic at an L2 sector", (1, 4), 0),
     cost("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
-    # --- results
     row("l1_miss_share", "", SHARE, "share of bytes that miss the L1 cache"),
     row("l2_miss_share", "", SHARE, "share of bytes that miss the L2 cache"),
     row("mixed_latency", "cycle", NONNEG, "mean latency of a request over caches and DRAM"),
@@ -379,6 +359,7 @@ LATENCY_ROOFLINE = (
     row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
     row("tensor_time", "s", RESULT, "time of tensor units"),
     row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
+    row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),

@@ -1,7 +1,5 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
-from __future__ import annotations
-
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
@@ -26,7 +24,7 @@ _PARAMETERS = {p.quantity: p for family in FAMILIES.values() for p in family.par
 
 
 def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
-    """Return the quantities of a class of Hong 2012, Table 6: count and measured factor."""
+    """Return the count and the measured factor of an instruction class (Hong 2012, Table 6)."""
     return (
         less(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
         row(f"{name}_factor", "", POS, f"slowdown of an instruction: {kind}", (1, 40), factor),
@@ -91,8 +89,6 @@ WORKLOAD = (
     row("imbalance_loss", "", RATIO, "slowdown by lockstep with uneven work", (1, 4), 1),
 )
 
-# --- lockstep: divergence and imbalance
-
 LOCKSTEP = (
     row("path_probability", "", SHARE, "probability that a lane takes a path", (0, 1)),
     row("lanes", "", COUNT1, "threads in lockstep", (1, 64), "warp_size"),
@@ -103,7 +99,6 @@ LOCKSTEP = (
     row("divergent_cycles_bound", "cycle", RESULT, "cycles of all paths together"),
     row("convergent_cycles", "cycle", RESULT, "expected cycles of a lane that runs alone"),
     row("divergence_loss", "", RESULT, "slowdown by lockstep at a divergent branch"),
-    # --- imbalance
     quantity(
         "distribution",
         labels=(),
@@ -140,18 +135,13 @@ LOCKSTEP = (
     row("exponential_loss", "", RATIO, "mean loss if work is exponential"),
 )
 
-# --- streaming kernels, rounded supply curves and power by activity
-
 STREAMING = (
-    # --- time of a streaming kernel
     row("startup_time", "s", NONNEG, "time of a kernel that moves no bytes", (1e-6, 1e-4)),
     row("measured_bandwidth", "B/s", NONNEG, "streaming benchmark; 0 if unknown", (1e11, 4e12), 0),
     row("measured_share", "", POS, "bandwidth over that of the benchmark", (0.5, 1.5), 1),
     row("sustained_bandwidth", "B/s", RESULT, "bandwidth of a long streaming kernel", (1e11, 4e12)),
-    # --- supply curve with a rounded corner
     row("supply_sharpness", "", POS, "sharpness of the corner of the supply curve", (1, 20), 1),
     row("supply_rise", "", POS, "exponent of the bandwidth at few threads", (0.7, 1.1), 1),
-    # --- power by activity
     row("idle_sm_power", "W", NONNEG, "power of an SM with work but without activity", (0.1, 3)),
     row("mean_busy_sms", "", NONNEG, "mean multiprocessors with work over the run", (1, 132)),
     row("pipeline_power", "W", NONNEG, "power of all pipelines when always busy", (10, 200)),
@@ -168,10 +158,7 @@ STREAMING = (
     row("access_power", "W", RESULT, "power of all accesses to memories", (0, 200)),
 )
 
-# --- time by the shape of a block
-
 BLOCK_SHAPE = (
-    # --- a launch
     row("row_loads", "", NONNEG, "loads with a separate address for each block row", (0, 500), 0),
     row("column_loads", "", NONNEG, "loads with a separate address for each lane", (0, 500), 0),
     row("store_insts", "", NONNEG, "stores of a thread", (0, 500), 0),
@@ -179,20 +166,16 @@ BLOCK_SHAPE = (
     row("warp_rows", "", COUNT1, "rows of a block that a warp holds"),
     row("load_lines", "", NONNEG, "lines that the loads of a warp touch"),
     row("store_lines", "", NONNEG, "lines that the stores of a warp touch"),
-    # --- a machine, calibrated
     cost("request_wait", "cycle", POS, "wait of a warp per request in flight", (9, 600)),
     cost("load_line_cycles", "cycle", NONNEG, "cycles of an SM per loaded line", (0.2, 8)),
     cost("request_cycles", "cycle", NONNEG, "L2 cycles per line requested by an SM", (0.2, 8)),
     cost("store_line_cycles", "cycle", NONNEG, "L2 cycles per line stored by an SM", (0.2, 8)),
-    # --- results
     row("sm_cycles", "cycle", RESULT, "cycles of an SM for instructions and lines"),
     row("shared_cache_cycles", "cycle", RESULT, "cycles of the L2 cache that all SMs share"),
     row("wait_cycles", "cycle", RESULT, "cycles that warps wait for their requests"),
 )
 
-# --- matrix products in tiles
-
-#: Attained shares and start-up times of casts by number type, fitted to four GPUs together.
+#: Attained shares and start-up times of casts for each number type, fitted to four GPUs together.
 _GEMM_SHARES = {"bf16": 0.829, "fp8": 0.752, "fp8_block": 0.533, "fp4": 0.546, "int8": 0.787}
 _GEMM_ERRORS = {"low": 0.6, "high": 1.65}
 _GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.77e-6, "fp4": 4.9e-6, "int8": 8.46e-6}
@@ -210,7 +193,7 @@ GEMM = (
         (1, 1e3),
         5,
     ),
-    # --- the numbers of a GPU; ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
+    # Numbers of a GPU. Ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
     cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4690),
     cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5)),
     resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.794),

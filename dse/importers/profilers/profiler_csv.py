@@ -86,7 +86,6 @@ def _make_layout(kind: str, columns: str, **more: Any) -> CsvLayout:
 _IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
 _NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
 _PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
-#: The known layouts, in the order in which they are tried.
 _LAYOUTS = (
     _make_layout(
         "ncu", "Kernel Name|Invocations|Metric Name",
@@ -120,7 +119,6 @@ _LAYOUTS = (
     ),
 )  # fmt: skip
 
-
 #: Names of columns; the header of each layout contains at least one of them.
 HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
@@ -152,10 +150,7 @@ _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
 #: Patterns of lines that are not CSV, with the profiler that prints them and its option for CSV.
-_PRINTED = {
-    r"^==PROF== ": ("Nsight Compute", "--csv"),
-    r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
-}
+_PRINTED = {r"^==PROF== ": ("Nsight Compute", "--csv"), r"^==\d+== NVPROF is ": ("nvprof", "--csv")}
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 
 
@@ -208,8 +203,6 @@ Launch = dict[str, tuple[Cell, str]]
 
 
 class _LaunchTable:
-    """The launches of a file; cells stay texts until the decimal mark of the file is known."""
-
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows: dict[Any, Launch] = {}

@@ -1,4 +1,4 @@
-"""Search boxes depth first: bound and cut each box, try a point, and halve it, within a budget."""
+"""Search boxes depth first: bound each box, shrink it, try one of its points, and halve it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sweeps.bounds.compiled.tape import Tape, pruning_bound
 from symbolic.primitives.rule_operations import ALL_AXES
 
 INF = math.inf
-#: Bound on the rounding error of a plane, relative to the plane's terms; far above 1000 ulp.
+#: Bound on the rounding error of a plane, divided by the sum of the plane's terms (over 1000 ulp).
 _SLACK = 1e-10
 
 
 @compiled_no_nrt
 def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
-    """Return a lower bound of the objective over a box, from planes; ``cut_box`` shrinks the box.
+    """Return a lower bound of the objective over a box; with ``cut_box``, also shrink the box.
 
-    The first plane bounds the objective. Then, for each comparison that must hold, a second plane
-    bounds the comparison's excess. If the minimizer of the first plane breaks the comparison, a
-    Lagrangian combination of both planes is also used; bisection finds its factor.
+    The first plane bounds the objective. Then, for each comparison a <= b that must hold, a second
+    plane bounds a - b. If the minimizer of the first plane breaks the comparison, the bound
+    objective + factor * (a - b) is used too; bisection finds its factor.
     """
     lo, hi, und = state[0], state[1], state[2]
     value_weights, log_weights, ends, weights, low, at, loss, other, spot = buffers
@@ -69,7 +69,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
                     a, b = b, a
             if und[a] or und[b] or hi[a] <= lo[b]:
                 continue
-            if lo[b] == 0 == hi[b] and ops[a] == SUB:  # compare x with y, not x - y with 0
+            if lo[b] == 0 == hi[b] and ops[a] == SUB:  # compare x with y instead of x - y with 0
                 a, b = args[a, 0], args[a, 1]
             elif lo[a] == 0 == hi[a] and ops[b] == SUB:
                 a, b = args[b, 1], args[b, 0]
@@ -97,7 +97,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
-            # turn 0 uses the plane itself; each later turn uses objective + factor * excess
+            # turn 0 uses the plane itself; later turns use objective + factor * (a - b)
             if turn == 1:
                 if row == 0 or not known:
                     break
@@ -162,7 +162,6 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
 
 @compiled_no_nrt
 def _enclose_middle(tape, first, last, points, buffers):
-    """Evaluate all steps at the middle of a box; tangents will touch the functions there."""
     for axis in range(first.size):
         points[1, axis] = (first[axis] + last[axis]) // 2
     lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers
@@ -173,10 +172,10 @@ def _enclose_middle(tape, first, last, points, buffers):
 def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
     """Return a lower bound over a box, and shrink the box, in at most ``max_turns`` turns.
 
-    It ends when the bound reaches ``prune_at``, or when a turn removes less than 30 % of the
+    The turns end when the bound reaches ``prune_at``, or when a turn removes less than 30 % of the
     points. Points with values below ``limit`` stay in the box, because all bounds between
-    ``prune_at`` and ``limit`` must be reported. If the value is monotone along an axis, the box
-    shrinks to the better end. All assumptions are then dropped, as some may not hold there.
+    ``prune_at`` and ``limit`` must be reported. If the objective is monotone along an axis, the box
+    shrinks to its better end. All assumptions are then dropped, because they may not hold there.
     """
     lo, hi, und, up, dn, loose, alias, ranks = state
     root = tape.objective_steps[1]
@@ -221,9 +220,8 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
 
 
 _pruning_bound = compiled_no_nrt(pruning_bound)
-#: Branching in a box is tried on at most this number of steps, those with the largest loss.
 _MAX_BRANCH_TESTS = sizes.DIG_TRIED
-#: Weight of the half with the higher bound in the score of a branch; the other half has weight 1.
+#: Weight of the half with the higher bound in the score of a branch. The other half has weight 1.
 _WORSE_HALF_WEIGHT = 0.17
 
 
@@ -274,10 +272,10 @@ def search_depth_first(
     """Process boxes from the top of a stack of ``count`` boxes; return the new stack size.
 
     A box is a range along each axis and the ``assumptions`` about steps. ``limit`` is the best
-    value known, and ``gap`` the permitted relative gap. Outputs: ``best`` is the best value and the
-    lowest bound of dropped boxes; ``place`` is the best point; ``near_points`` are points that may
-    be better, within the error of library functions; ``counters`` are the numbers of boxes bounded,
-    points tried, boxes of a single point, and near points.
+    value known. ``gap`` is the permitted relative gap. There are four outputs. ``best`` has the
+    best value and the lowest bound of dropped boxes. ``place`` is the best point. ``near_points``
+    are points that may be better, within the error of library functions. ``counters`` count the
+    boxes bounded, the points tried, the boxes of a single point, and the near points.
     """
     dims, branches = firsts.shape[1], tape.branch_steps.size
     state, plane, ends, forced, supposed, worth, open_to = buffers
@@ -337,7 +335,7 @@ def search_depth_first(
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
-                # select the branch steps with the largest loss
+                # select the branch steps where the bound loses the most
                 for k in range(branches):
                     open_to[k] = False
                     worth[k] = loss[tape.branch_steps[k]]
@@ -407,7 +405,7 @@ def search_depth_first(
             if known < limit:
                 best[1] = min(best[1], known)
             continue
-        if chosen == -1:  # every branch lost one half, so the box must be bounded again
+        if chosen == -1:  # every branch excluded one half, so the box must be bounded again
             copy_into(firsts[count], first)
             copy_into(lasts[count], last)
             copy_into(assumptions[count], supposed)

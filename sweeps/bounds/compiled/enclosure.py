@@ -14,7 +14,7 @@ from sweeps.bounds.compiled.tape import OPCODES
 from symbolic.primitives import PRIMITIVES, rule_operations
 from symbolic.primitives.rule_operations import ALL_AXES, NO_AXES, rebind_rule
 
-#: Compiled without reference counts of arrays (Numba's NRT): these functions allocate nothing, and
+#: Compiled without Numba's reference counts of arrays. These functions allocate nothing, and
 #: counting took two thirds of their time.
 compiled_no_nrt = compiled(_nrt=False, flat=True)
 
@@ -27,13 +27,13 @@ def copy_into(place, values) -> None:
 
 
 # --- Compiled rules of the primitives over one box
-# :mod:`symbolic.primitives` has one version of the rules, for arrays of boxes and for this module.
-# Here a condition is an interval of numbers: the lower end is 1 if the condition surely holds, the
-# upper end is 0 if it cannot hold.
+# The rules in :mod:`symbolic.primitives` serve arrays of boxes and this module. In this module a
+# condition is an interval of two numbers: the lower end is 1 if the condition surely holds, and
+# the upper end is 0 if it cannot hold.
 
 
 INF = math.inf
-#: Bound on the relative error of the functions of the mathematical library (exp, log, pow ...).
+#: Bound on the relative error of functions of the mathematical library (exp, log, pow ...).
 _OFF = 1.8e-15
 
 
@@ -112,7 +112,7 @@ _RULE_OPERATIONS: dict[str, Any] = {
     "not_of": _not_of,
     "condition_end": _condition_end,
     "clear_where": _clear_where,
-    "widen": _widen,  # a multiplication is far quicker than four calls of nextafter
+    "widen": _widen,  # a multiplication, because four calls of nextafter are far slower
     "pow_of": operator.pow,
     "exp_of": np.exp,
     "log_of": np.log,
@@ -125,7 +125,6 @@ _RULE_OPERATIONS: dict[str, Any] = {
     **dict.fromkeys(("sqrt_low", "sqrt_high"), math.sqrt),
 }
 if unknown := _RULE_OPERATIONS.keys() - vars(rule_operations).keys():
-    # a name that is not in the function would silently not be replaced
     raise NameError(f"rule_operations has no {', '.join(unknown)}")
 _compiled_rules: dict[Any, Any] = {}
 
@@ -138,7 +137,7 @@ def interval_rule(name: str) -> Any:
 
 
 def trend_rule(name: str) -> Any:
-    """Return the compiled rule that finds the axes along which a primitive rises and falls."""
+    """Return the compiled rule that finds the axes along which a primitive rises or falls."""
     return rebind_rule(PRIMITIVES[name].trend, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
 
 
@@ -148,7 +147,7 @@ def _unknown_step(op, inside, ways):
 
 
 def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
-    """Return a function that selects one of four rules; four functions would compile longer."""
+    """Return a function that applies one of four rules; four functions would compile longer."""
     (code_1, ends_1, trend_1), (code_2, ends_2, trend_2) = rules[:2]
     (code_3, ends_3, trend_3), (code_4, ends_4, trend_4) = rules[2:]
 
@@ -173,7 +172,7 @@ def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
 
 
 def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
-    """Return a function with the rules of all primitives of one arity, except ``excluded`` ones."""
+    """Return a function that applies the rules of all primitives with ``arity`` arguments."""
     rules = [
         (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
@@ -190,7 +189,7 @@ REFERENCE, WHERE = OPCODES["reference"], OPCODES["where"]
 LESS, LESS_EQUAL = OPCODES["less"], OPCODES["less_equal"]
 ADD, SUB, MUL, DIVIDE = (OPCODES[n] for n in ("add", "sub", "mul", "divide"))
 MINIMUM, MAXIMUM, FLOOR, CEIL = (OPCODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
-#: Bit mask of the opcodes of primitives that return a number (NaN if an argument is NaN).
+#: Primitives that return NaN if an argument is NaN; STRICT is the bit mask of their opcodes.
 _STRICT = [name for name, row in PRIMITIVES.items() if row.propagates_nan and not row.is_condition]
 STRICT = np.uint64(sum(1 << OPCODES[name] for name in _STRICT))
 ABSOLUTE, EXP, LOG, LOG2 = (OPCODES[n] for n in ("absolute", "exp", "log", "log2"))
@@ -199,7 +198,6 @@ LOG10, SQRT, POW = (OPCODES[n] for n in ("log10", "sqrt", "pow"))
 
 @compiled_no_nrt
 def _leaf_range(leaves, facts, numbers, k, first, last):
-    """Return the minimum and maximum of a leaf over a box, and whether it may be NaN there."""
     form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
     if form == 1 or form == 2:
         axis = leaves[k, 7]
@@ -233,11 +231,9 @@ def _leaf_range(leaves, facts, numbers, k, first, last):
     return low, high, hole
 
 
-#: Steps about which assumptions can be made, or that copy another step, have separate code below.
+#: These operations have separate code below, because they can be assumed or can copy another step.
 _SPECIAL_OPS = ("less", "less_equal", "where", "minimum", "maximum")
-_unary_rules, _binary_rules, _ternary_rules = (
-    rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3)
-)
+_unary_rules, _binary_rules, _ternary_rules = (rule_chain(n, _SPECIAL_OPS) for n in (1, 2, 3))
 _less, _less_equal, _where = (interval_rule(name) for name in _SPECIAL_OPS[:3])
 _minimum, _maximum = (interval_rule(name) for name in _SPECIAL_OPS[3:])
 _less_trend, _where_trend = trend_rule("less"), trend_rule("where")
@@ -248,11 +244,11 @@ _minimum_trend, _maximum_trend = trend_rule("minimum"), trend_rule("maximum")
 def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, alias, ranks):
     """Enclose all steps over the box from ``first`` to ``last``; return False if no point is left.
 
-    ``assumptions``: 1 if a comparison is assumed to hold, 2 if not to hold, 0 if unknown; for a
-    minimum or maximum, the number (1, 2) of the argument that it is assumed to equal.
-    ``conditional`` marks enclosures that hold only under these assumptions; trends always hold.
-    ``alias`` is the step that a step certainly copies. ``ranks`` lists the order relations assumed
-    so far: (smaller step, larger step, 1 if strict).
+    ``assumptions`` of a comparison: 1 if it is assumed to hold, 2 if it is assumed not to hold, 0
+    if nothing is assumed. For a minimum or maximum: the argument (1 or 2) that it is assumed to
+    equal. ``conditional`` marks enclosures that hold only under these assumptions; trends always
+    hold. ``alias`` has, for each step, a step with certainly the same value. ``ranks`` lists the
+    order relations assumed so far: (smaller step, larger step, 1 if strict).
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
     constant_along = tape.idle_axes
@@ -345,7 +341,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                 known = ub or (ua and (al <= ah or conditional[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    if ua and assumptions[n] == 1:  # cannot hold: argument 1 is always NaN
+                    if ua and assumptions[n] == 1:  # it cannot hold: argument 1 is NaN
                         return False
                     pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:
@@ -416,7 +412,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         (al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn),
                     )
         if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
-            rises, falls = idle, idle  # these trends would follow from conditional enclosures
+            rises, falls = idle, idle  # the enclosures are conditional
         if empty and (STRICT >> np.uint64(op)) & ONE != NO_AXES:
             low, high, hole = INF, -INF, True
         if known or hole:

@@ -1,7 +1,7 @@
 """Bound steps by planes (linear functions), made of tangents and chords of nonlinear steps.
 
-A plane is given by a weight (share) of each argument and a constant. The plane must lie below the
-weighted step, so the sign of the step's weight decides between tangent and chord.
+A plane has a factor (share) for each argument, and a constant. The plane must lie below the step
+times its weight. So the sign of the weight decides between a tangent and a chord.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ SMALL, LARGE = 1e-280, 1e280
 
 @compiled_no_nrt
 def add_weight(weights, n, weight) -> None:
-    """Add a weight to step n: row 0 sums the weights, row 1 their magnitudes."""
+    """Add a weight to step n; row 0 of ``weights`` sums the weights, row 1 their magnitudes."""
     weights[0, n] += weight
     weights[1, n] += abs(weight)
 
 
 @compiled_no_nrt
 def sign_of(low, high, hole):
-    """Return the sign (1 or -1) of a step; 0 if it is unknown or log|step| is not bounded."""
+    """Return the sign (1 or -1) of a step; 0 if its sign or the range of log|step| is unknown."""
     if hole:
         return 0
     if low > SMALL and high < LARGE:
@@ -61,7 +61,7 @@ def _clamp_magnitude(x, low, high):
 
 @compiled_no_nrt
 def linearize_log(weight, small, large, about):
-    """Return s, c such that weight*s*x + c <= weight*log(x): a chord; if weight < 0, a tangent."""
+    """Return s, c such that weight*s*x + c <= weight*log(x) for small <= x <= large."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
         slope = (highest - lowest) / (large - small)
@@ -72,7 +72,7 @@ def linearize_log(weight, small, large, about):
 
 @compiled_no_nrt
 def linearize_exp(weight, small, large, about):
-    """Return s, c such that weight*s*y + c <= weight*exp(y): a tangent; if weight < 0, a chord."""
+    """Return s, c such that weight*s*y + c <= weight*exp(y) for log(small) <= y <= log(large)."""
     if weight > 0:
         slope = _clamp_magnitude(about, small, large)
         return slope, weight * slope * (1.0 - math.log(slope))
@@ -93,7 +93,7 @@ def _log1mexp(t):
 
 @compiled_no_nrt
 def log_difference(weight, xl, xh, yl, yh, about):
-    """Linearize log(x - y) for x > y > 0: return the share of log(y) and the constant."""
+    """Bound log(x - y) for x > y > 0 by a line; return the share of log(y) and the constant."""
     tl, th = math.log(xl / yh), math.log(xh / yl)
     sl, sh = _log1mexp(tl), _log1mexp(th)
     if weight > 0:
@@ -106,7 +106,7 @@ def log_difference(weight, xl, xh, yl, yh, about):
 
 @compiled_no_nrt
 def log_sum(weight, xl, xh, yl, yh, x, y):
-    """Linearize log(x + y) for x, y > 0: return the share of log(x) and the constant."""
+    """Bound log(x + y) for x, y > 0 by a line; return the share of log(x) and the constant."""
     if weight > 0:
         p, q = _clamp_magnitude(x, xl, xh), _clamp_magnitude(y, yl, yh)
         share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
@@ -119,7 +119,7 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """Linearize min(a, b) or max(a, b), if tl <= a - b <= th; return two shares and a constant."""
+    """Return two shares and a constant that bound min(a, b) or max(a, b) if tl <= a - b <= th."""
     if about != about:
         about = tl + th
     if not is_minimum:  # max(a, b) = -min(-a, -b)
@@ -130,10 +130,10 @@ def linearize_min(tl, th, weight, is_minimum, about):
 
 @compiled_no_nrt
 def _linearize_min_pair(tl, th, weight, about):
-    """Return p, q, r such that p*a + q*b + r <= min(a, b), or >= if the weight is negative.
+    """Return p, q, r such that p*a + q*b + r <= min(a, b) if tl <= a - b <= th.
 
-    The inequality holds for tl <= a - b <= th. Both shares are computed directly: if |tl| and th
-    differ greatly, the smaller share would be rounded to 0 when computed as 1 minus the larger.
+    If ``weight`` is negative, the plane lies above min(a, b) instead. Both p and q are computed
+    directly, because 1 - p would round a very small q to 0.
     """
     if th <= 0:
         return 1.0, 0.0, 0.0
@@ -147,7 +147,7 @@ def _linearize_min_pair(tl, th, weight, about):
 
 @compiled_no_nrt
 def linearize_product(al, ah, bl, bh, weight, x, y):
-    """Return p, q, r such that p*a + q*b + r <= weight*a*b (McCormick), tight near (x, y)."""
+    """Return p, q, r such that p*a + q*b + r <= weight*a*b (McCormick's planes)."""
     if weight > 0:
         one = al * y + bl * x - al * bl
         two = ah * y + bh * x - ah * bh
@@ -161,17 +161,16 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
-# --- A plane along each axis: its minimum over a range, and the values of the axis that it excludes
+# --- Terms of a plane along one axis: their minimum over a range, and the indices they exclude
 
 
 INF = math.inf
-#: Maximum number of values of an axis that are tried one by one.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
 @compiled_no_nrt
 def axis_term(table, axis, index, weights, row):
-    """Return the weighted sum of the leaves along one axis at one index."""
+    """Return a plane's term for one axis: the weighted sum of the axis's leaves at one index."""
     axis_leaves, leaves, numbers, logs = table
     result = 0.0
     for j in range(axis_leaves.shape[1]):
@@ -191,7 +190,7 @@ def axis_term(table, axis, index, weights, row):
 
 @compiled_no_nrt
 def _min_linear_log(w, d, low, high):
-    """Return the minimum of w x + d ln |x| over [low, high], which contains 0 only if d is 0."""
+    """Return the minimum of w x + d ln |x| over [low, high]; if d is not 0, x has one sign."""
     if d == 0:
         return w * (low if w > 0 else high)
     one = w * low + d * math.log(abs(low))
@@ -206,7 +205,7 @@ def _min_linear_log(w, d, low, high):
 
 @compiled_no_nrt
 def minimize_axis(table, axis, first, last, weights, row, ends):
-    """Return a lower bound of the axis's weighted sum over a range, and an index with a low sum."""
+    """Return a lower bound of :func:`axis_term` over a range, and an index with a low term."""
     axis_leaves = table[0]
     if last - first < SCAN_VALUES:
         result, place = INF, first
@@ -237,7 +236,7 @@ def minimize_axis(table, axis, first, last, weights, row, ends):
 
 @compiled_no_nrt
 def _last_index_below(table, axis, index_above, index_below, weights, row, most):
-    """Find by bisection the index farthest from ``index_below`` whose term is still <= ``most``."""
+    """Find by bisection the last index, seen from ``index_below``, whose term is <= ``most``."""
     while abs(index_above - index_below) > 1:
         middle = (index_above + index_below) // 2
         if axis_term(table, axis, middle, weights, row) > most:
@@ -249,7 +248,7 @@ def _last_index_below(table, axis, index_above, index_below, weights, row, most)
 
 @compiled_no_nrt
 def cut_range(table, axis, first, last, weights, row, most):
-    """Shrink a range of indices: drop indices at its ends where the axis's sum is > ``most``."""
+    """Shrink a range of indices: drop indices at its ends whose :func:`axis_term` is > ``most``."""
     axis_leaves, leaves = table[0], table[1]
     if last - first < SCAN_VALUES:
         while first <= last and axis_term(table, axis, first, weights, row) > most:
@@ -268,7 +267,7 @@ def cut_range(table, axis, first, last, weights, row, most):
             single = k
     if single < 0 or not sure:
         return first, last
-    # there is one monotone leaf, so the term is monotone too
+    # only one monotone leaf has a weight, so the term is monotone too
     if axis_term(table, axis, first, weights, row) > most:
         first = _last_index_below(table, axis, first, last + 1, weights, row, most)
     elif axis_term(table, axis, last, weights, row) > most:
@@ -277,29 +276,29 @@ def cut_range(table, axis, first, last, weights, row, most):
 
 
 # --- A plane below a step of a tape over a box: a sum of one function per axis
-# A step has a weight on its value (``value_weights``) and one on the logarithm of its magnitude
-# (``log_weights``). The weights move from each step to the steps that it reads: sums pass on
+# A step has a weight on its value (``value_weights``) and a weight on the logarithm of its absolute
+# value (``log_weights``). The weights move from each step to the steps that it reads: sums pass on
 # weights of values, and products pass on weights of logarithms. A minimum is replaced by a chord
 # between its arguments, and an undecided choice by the minimum of both. Any other step is replaced
-# by a tangent or a chord, whichever lies below for the sign of the weight. The error of this bound
-# is of second order in the size of the box; that of the enclosures is of first order.
+# by a tangent or a chord, depending on the sign of the weight. In a small box this bound is tighter
+# than the enclosure: its error falls with the square of the size of the box.
 #
 # Invariant: after each step, constant + sum of (weight * value of a step) <= top step, apart from
 # rounding. It holds at every point of the box that meets the assumptions, unless the top step or a
 # step with a weight is NaN there. Three rules follow:
 # - A logarithm gets a weight only if the step's range has one sign (:func:`sign_of`).
-# - If an argument is assumed to be the minimum, its range is taken from the minimum: its own range
-#   may contain zero. A weight on its logarithm is first turned into a weight on its value.
-# - The rounding of a step is at most proportional to its largest magnitude times the sum of the
-#   magnitudes of all weights that were added to it (row 1 of the weights).
+# - If an argument is assumed to be the minimum, the minimum's range is used for the argument, whose
+#   range may contain zero. A weight on its logarithm is first turned into a weight on its value.
+# - The rounding error of a step is bounded by its largest magnitude times the sum of the
+#   magnitudes of all weights that were added to it (row 1 of the weights), times a constant.
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-#: Upper bound of |log x| for SMALL <= x <= LARGE.
+#: Upper bound of |log x| if SMALL <= x <= LARGE.
 _MAX_LOG = 700.0
-#: Rounding error of a step divided by that of a plane (`_SLACK` of depth_first): about 180 ulp.
+#: Rounding error of a step (about 180 ulp), divided by `_SLACK` of depth_first.
 _STEP_ERROR = 2e-4
-#: Minimum ratio of x to y for which log(x - y) is bounded by the logarithms of x and y.
+#: log(x - y) is bounded by log x and log y only if x / y is at least this ratio.
 _NEAR_RATIO = 1.0001
 
 
@@ -307,16 +306,14 @@ _NEAR_RATIO = 1.0001
 def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss, ref):
     """Move the weights of steps 0 to ``top`` to the leaves; return the constant of the plane.
 
-    The constant is minus infinity if no plane is known. The second result is a sum of magnitudes;
-    ``_SLACK`` times this sum bounds the rounding.
+    The constant is minus infinity if no plane is known. The second result is a sum of magnitudes:
+    this sum times ``_SLACK`` bounds the rounding error.
     """
-    ops, args, leaf_of, leaves, plain = (
-        tape.ops,
-        tape.args,
-        tape.leaf_of,
-        tape.leaves,
-        tape.value_steps,
-    )
+    ops = tape.ops
+    args = tape.args
+    leaf_of = tape.leaf_of
+    leaves = tape.leaves
+    plain = tape.value_steps
     total, size = 0.0, 0.0
     for n in range(top, -1, -1):
         w, d, mass = value_weights[0, n], log_weights[0, n], value_weights[1, n]
@@ -326,7 +323,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
         far = max(abs(low), abs(high))
         if far <= LARGE:
             size += _STEP_ERROR * mass * far
-        elif mass > 2 * abs(w):  # the terms of the weight cancel, so its sign is uncertain
+        elif mass > 2 * abs(w):  # terms of the weight cancel, so its sign is uncertain
             return -INF, 0.0
         size += _STEP_ERROR * _MAX_LOG * log_weights[1, n]
         op = ops[n]
@@ -378,7 +375,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
                 )
             if copied >= 0 and not und[copied] and (origin == n or not flat):
-                # the copied step may have another sign at points where it is not copied
+                # unless the later step copies this one, the signs of the two may differ
                 if d == 0 or sign_of(lo[copied], hi[copied], False) == sign:
                     add_weight(value_weights, copied, w)
                     add_weight(log_weights, copied, d)
@@ -387,7 +384,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
             else:
                 copied = -1
         if not flat and copied < 0:
-            # decide whether to pass on a weight of the value or of the logarithm
+            # decide whether to pass on a weight on the value or a weight on the logarithm
             if op <= SUB:
                 if bl == 0 and bh == 0:
                     add_weight(value_weights, a, w)
@@ -488,14 +485,14 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 result += rest
                 if op == MUL:
                     add_weight(value_weights, b, wb)
-                else:  # the weight of 1 / b goes to the logarithm of b
+                else:  # the weight on 1 / b becomes a weight on the logarithm of b
                     part = wb * sb
                     small, large = (bl, bh) if sb > 0 else (-bh, -bl)
                     slope, rest = linearize_exp(part, small, large, 1.0 / ref[b])
                     result += rest
                     add_weight(log_weights, b, -part * slope)
         elif pair:
-            for turn in range(2):  # first the weight of the logarithm, then the weight of the value
+            for turn in range(2):  # first the weight on the logarithm, then the weight on the value
                 view = d if turn == 0 else w
                 if view == 0:
                     continue

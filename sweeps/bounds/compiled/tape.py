@@ -17,28 +17,28 @@ from symbolic.primitives import PRIMITIVES
 
 INF = math.inf
 
-#: Operation codes of the steps: constant, reference (a leaf), then primitives in table order.
+#: Operation codes of the steps: 0 constant, 1 reference (a leaf), then one code per primitive.
 OPCODES = {name: number for number, name in enumerate(("constant", "reference", *PRIMITIVES))}
 
 
 class Tape(NamedTuple):
     """An objective as arrays of its steps and leaves; each step follows the steps that it reads."""
 
-    #: The operation of each step.
     ops: Any
     #: For each step, the steps whose values it reads.
     args: Any
-    #: The numbers of the steps that vary.
+    #: The indices of the steps that vary.
     steps: Any
     #: For each step, the bit mask of the axes on which it does not depend.
     idle_axes: Any
-    #: For each fixed step: its lower end, its upper end, and 1 if it is perhaps NaN.
+    #: For each step that does not vary: its lower bound, its upper bound, and 1 if it may be NaN.
     fixed_ranges: Any
-    #: The leaf of each step, or -1.
+    #: For each step, the index of its leaf, or -1.
     leaf_of: Any
     #: A row per leaf: its form (1 rising, 2 falling, 3 tables of extremes, 4 extremes of the whole
-    #: leaf); its number of axes; the offsets in ``numbers`` (-1: none) of its values and of its
-    #: tables of minima, maxima and NaN; its step; then the number, size and levels of each axis.
+    #: leaf); its number of axes; the offsets in ``numbers`` of its values and of its tables of
+    #: minima, maxima and NaN (-1: no table); its step; then the number, size and levels of each
+    #: axis.
     leaves: Any
     #: For each leaf: its minimum, its maximum, and 1 if it has NaN.
     leaf_ranges: Any
@@ -48,25 +48,25 @@ class Tape(NamedTuple):
     numbers: Any
     #: log(abs(numbers))
     logs: Any
-    #: Mask of the steps that `planes` bounds by their values, never by their logarithms.
+    #: Mask of the steps for which `planes` bounds the value, never the logarithm.
     value_steps: Any
-    #: The step that equals the objective where the objective is finite, and the step of the root.
+    #: A step that equals the objective where it is finite, and the step of the objective itself.
     objective_steps: Any
-    #: Comparisons that must hold.
+    #: Comparisons that must hold so that the objective is finite.
     required_tests: Any
-    #: Steps on whose outcome the search can branch.
+    #: Steps about which the search can make assumptions.
     branch_steps: Any
-    #: Choices (``where``), each with the indices in ``branch_steps`` of its deciding steps.
+    #: Choices (``where``), each with the indices in ``branch_steps`` of the steps that decide it.
     choices: Any
-    #: For each axis, the leaves that depend on this axis only, padded with -1.
+    #: For each axis, the leaves that depend on this axis only (padded with -1).
     axis_leaves: Any
 
 
 def pruning_bound(value: Any, gap: Any) -> Any:
     """Return the bound at which a box is dropped, given the best value and the permitted gap.
 
-    The gap must also hold relative to a lower value that is found later. So for a positive value
-    the bound is never below 0, however large the gap.
+    The gap is relative to the final value, which may be lower than ``value``. For a positive
+    ``value`` the result is therefore never below 0, however large the gap is.
     """
     return value - (gap if value < 0 or gap < 1 else 1.0) * abs(value) if value < INF else INF
 
@@ -140,7 +140,7 @@ def _rewrite_min_equals(
 def _rewrite_sum_as_maximum(
     problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
 ) -> None:
-    """Mark each sum ``x + max(y - x, 0)`` as max(x, y): make y its third argument."""
+    """Mark each sum ``x + max(y - x, 0)`` as max(x, y) by a third argument, which is y."""
     for node in problem.steps:
         if node.op != "add":
             continue
@@ -158,7 +158,6 @@ def _rewrite_sum_as_maximum(
 def _objective_and_required_tests(
     problem: BoxProblem, number: dict[int, int]
 ) -> tuple[int, list[int]]:
-    """Return the step of the finite objective, and the comparisons that must hold for it."""
     node = problem.root
     if node.op != "where" or repr(node.args[2]) != "inf":
         return number[id(node)], []
@@ -173,7 +172,6 @@ def _objective_and_required_tests(
 def _branch_steps_and_choices(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], required_tests: set[int]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the steps on whose outcome the search can branch, and the choices they decide."""
     supposed: set[int] = set()
     under: dict[int, set[int]] = {}
     root = number[id(problem.root)]
@@ -194,7 +192,7 @@ def _branch_steps_and_choices(
 def _deciding_tests(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], node: Node
 ) -> set[int]:
-    """Return the comparisons that decide a choice; for an equality, those within its arguments."""
+    """Return the comparisons that decide a choice; for an equality, those inside its arguments."""
     result: set[int] = set()
     seen: set[int] = set()
     stack = [node.args[0]]
@@ -206,7 +204,7 @@ def _deciding_tests(
         if test.op in _LOGICAL_OPS:
             stack.extend(test.args)
         elif ops[number[id(test)]] in (OPCODES["less"], OPCODES["less_equal"]):
-            result.add(number[id(test)])  # includes equalities rewritten as comparisons
+            result.add(number[id(test)])  # an equality may have been rewritten as a comparison
         elif test.op == "equal":
             stack.extend(w.args[0] for w in walk(test.args) if w.op == "where")
     return result
@@ -215,7 +213,7 @@ def _deciding_tests(
 def _value_steps(
     nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return the mask of steps that contain sums of logarithms; only their values are bounded."""
+    """Return the mask of steps that contain sums of logarithms: `planes` bounds their values."""
     plain = np.zeros(len(nodes), dtype=np.bool_)
     for k, node in enumerate(nodes):
         if ops[k] <= OPCODES["reference"]:
@@ -258,7 +256,7 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
         rows.append(row)
         ranges.append([leaf.least, leaf.most, float(leaf.has_nan)])
         trends.append([leaf.up, leaf.down, leaf.other_axes])
-    values = size  # tables of extremes follow, which need no logarithms
+    values = size  # tables of extremes follow, of which no logarithms are needed
     for row, leaf in zip(rows, leaves, strict=True):
         if leaf.tables is not None and not leaf.is_sorted:
             row[3:6] = [-1 if table is None else append(table) for table in leaf.tables]
@@ -277,7 +275,6 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
 
 
 def _pad_rows(rows: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
-    """Return rows of different lengths as an array, padded with -1."""
     result = np.full((len(rows), width), -1, dtype=np.int64)
     for k, row in enumerate(rows):
         result[k, : len(row)] = row
