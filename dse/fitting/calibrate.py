@@ -61,6 +61,8 @@ _REGIMES = {
         {"memory_time_slope": 0.0, "memory_time_offset": 0.0},
     ),
 }
+#: Rows are proposed from a grid of shapes, in which each column has this number of values.
+_GRID_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -379,10 +381,6 @@ def _calibrate_by_label(
             shape = {n: int(x) if x.is_integer() else x for n, x in shape.items()}
             proposed.append({**shape, **({switches[0]: str(labels[row])} if switches else {})})
     return Calibration(fits=fits, undetermined=tuple(undetermined), design=tuple(proposed))
-
-
-#: Rows are proposed from a grid of shapes, in which each column has this number of values.
-_GRID_STEPS = 12
 
 
 def _add_grid(

@@ -52,9 +52,8 @@ WORKLOAD = (
     less("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
     less("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),
     less("coalesced_insts", "", NONNEG, "coalesced memory instructions of one thread", (0, 500)),
-    less(
-        "uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread", (0, 500)
-    ),
+    less("uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread",
+         (0, 500)),
     less("sync_insts", "", NONNEG, "barriers executed by one thread", (0, 100)),
     row("independent_insts", "", NONNEG, "memory instructions without dependences", (0, 100), 0),
     less("mem_insts", "", NONNEG, "memory instructions of one thread", (0, 1000)),
@@ -62,21 +61,12 @@ WORKLOAD = (
     less("tensor_insts", "", NONNEG, "tensor instructions of one warp", (0, 1e4), 0),
     less("warp_tensor_flops", "", NONNEG, "operations of tensor units, one warp", (0, 1e8), 0),
     less("tensor_flops", "", NONNEG, "operations of tensor units, whole launch", (1e9, 1e14), 0),
-    switch(
-        "tensor_type",
-        "fp16 fp16_fp16 bf16 tf32 fp64 int8 int4 binary fp8 fp8_fp16 fp4",
-        "number type of tensor instructions, whose sums are wider; _fp16: sums in FP16",
-    ),
+    switch("tensor_type", "fp16 fp16_fp16 bf16 tf32 fp64 int8 int4 binary fp8 fp8_fp16 fp4",
+           "number type of tensor instructions, whose sums are wider; _fp16: sums in FP16"),
     less("atomic_insts", "", NONNEG, "atomic instructions of a thread, in memory", (0, 100), 0),
     less("shared_atomic_insts", "", NONNEG, "atomics of a thread in shared memory", (0, 100), 0),
-    less(
-        "async_copy_insts",
-        "",
-        NONNEG,
-        "asynchronous copies of a thread to shared memory",
-        (0, 100),
-        0,
-    ),
+    less("async_copy_insts", "", NONNEG, "asynchronous copies of a thread to shared memory",
+         (0, 100), 0),
     less("async_copy_bytes", "B", NONNEG, "bytes that a warp copies asynchronously", (0, 1e6), 0),
     less("transactions_per_uncoalesced", "", RATIO, "transactions of such an instruction", (1, 32)),
     row("load_bytes_per_warp", "B", POS, "bytes of one memory request", (32, 512), 128),
@@ -87,7 +77,7 @@ WORKLOAD = (
     *_class("int_mod", "integer modulo", 35),
     row("tile", "", POS, "edge of the square tile of a block", (4, 32)),
     row("imbalance_loss", "", RATIO, "slowdown by lockstep with uneven work", (1, 4), 1),
-)
+)  # fmt: skip
 
 LOCKSTEP = (
     row("path_probability", "", SHARE, "probability that a lane takes a path", (0, 1)),
@@ -99,16 +89,10 @@ LOCKSTEP = (
     row("divergent_cycles_bound", "cycle", RESULT, "cycles of all paths together"),
     row("convergent_cycles", "cycle", RESULT, "expected cycles of a lane that runs alone"),
     row("divergence_loss", "", RESULT, "slowdown by lockstep at a divergent branch"),
-    quantity(
-        "distribution",
-        labels=(),
-        meaning="law of the work of one item, such as 'geometric:0.05' or a file of lengths",
-    ),
-    switch(
-        "work_law",
-        " ".join(("distribution", *FAMILIES)),
-        "family of the law of work; distribution: given as a law",
-    ),
+    quantity("distribution", labels=(),
+             meaning="law of the work of one item, such as 'geometric:0.05' or a file of lengths"),
+    switch("work_law", " ".join(("distribution", *FAMILIES)),
+           "family of the law of work; distribution: given as a law"),
     *(row(p.quantity, "", p.domain, p.meaning, p.typical) for p in _PARAMETERS.values()),
     row("work_mean", "", NONNEG, "mean work of an item", (1, 100)),
     row("work_std", "", NONNEG, "standard deviation of the work of an item", (0, 50)),
@@ -133,7 +117,7 @@ LOCKSTEP = (
     row("suggested_lanes", "", COUNT1, "items in lockstep, with the remaining lanes shared"),
     row("shared_slowdown", "", RATIO, "slowdown by lockstep and sharing with suggested_lanes"),
     row("exponential_loss", "", RATIO, "mean loss if work is exponential"),
-)
+)  # fmt: skip
 
 STREAMING = (
     row("startup_time", "s", NONNEG, "time of a kernel that moves no bytes", (1e-6, 1e-4)),
