@@ -555,10 +555,11 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def _poisson_pmf(k: Floats, rate: float) -> Floats:
+def poisson_pmf(k: Floats, rate: float | Floats) -> Floats:
+    """Return P(W = k) for a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
-    return np.where(k == 0, math.exp(-rate), inside)
+    return np.where(k == 0, np.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
@@ -719,7 +720,7 @@ FAMILIES: Mapping[str, LawFamily] = {
                 ),
             ),
             constant=lambda rate: 0 if rate == 0 else None,
-            pmf=_poisson_pmf,
+            pmf=poisson_pmf,
             sf=lambda k, rate: _scipy_special("gammainc", k + 1.0, rate),
             cdf=lambda k, rate: _scipy_special("gammaincc", k + 1.0, rate),
             mean=lambda rate: rate,
