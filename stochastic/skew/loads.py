@@ -164,19 +164,12 @@ class Loads:
     def simulate(self, size: int = sizes.LOADS_TRIALS, seed: int = 0) -> Loads:
         """Return the laws as estimated from ``size`` draws, with confidence bands."""
         size = check_integer("size", size, least=1, example=20_000)
-        rng, left, parts = np.random.default_rng(seed), size, []
-        while left:
-            rows = min(left, max(1, (1 << 21) // self.bins))
-            parts.append(self._layout.measure(self._source.draw(rows, rng)))
-            left -= rows
-        values = {name: np.concatenate([part[name] for part in parts]) for name in _LAWS}
-        source = _Rows(values=values, is_estimate=True, draw=self._source.draw)
         return Loads(
             items=self.items,
             bins=self.bins,
             method=f"estimate from {size} simulations",
             _layout=self._layout,
-            _source=source,
+            _source=_simulate(self._source.draw, self._layout, size, seed),
         )
 
 
@@ -204,6 +197,16 @@ class _Rows:
         chances = np.zeros((int(x.max()) - low + 1, int(y.max()) - other + 1))
         np.add.at(chances, (x - low, y - other), 1 / len(x))
         return low, other, chances
+
+
+def _simulate(draw: Any, layout: Layout, size: int, seed: int = 0) -> _Rows:
+    rng, left, parts = np.random.default_rng(seed), size, []
+    while left:
+        rows = min(left, max(1, (1 << 21) // len(layout.order)))
+        parts.append(layout.measure(draw(rows, rng)))
+        left -= rows
+    values = {name: np.concatenate([part[name] for part in parts]) for name in _LAWS}
+    return _Rows(values=values, is_estimate=True, draw=draw)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -292,6 +295,7 @@ def loads(
     counts: Any = None,
     groups: Any = 1,
     tile: int = 1,
+    spread: str = "independent",
 ) -> Loads:
     """Return the laws of the loads of bins, among which items are divided at random.
 
@@ -321,6 +325,10 @@ def loads(
         one bin more), the sizes of the groups, or a list of bins (from 0 on) for each group.
     tile : int
         Items of a tile: a bin with n items has ⌈n / tile⌉ tiles.
+    spread : {"independent", "even"}
+        With ``weights``: the items are independent, or they are spread as evenly as the shares of
+        the bins allow (systematic sampling). Then a bin of share p gets items · p items, rounded
+        down or up, and on average exactly this number.
 
     Returns
     -------
@@ -341,6 +349,9 @@ def loads(
     """
     given = {"probabilities": probabilities, "weights": weights, "counts": counts}
     named = [name for name, value in given.items() if value is not None]
+    check_choice("spread", spread, ("independent", "even"))
+    if spread == "even" and weights is None:
+        raise LawError("spread = 'even' needs weights=: expected a law, such as 'power: 1.2, 1, 9'")
     if len(named) > 1:
         raise LawError(f"{' and '.join(named)}: expected one of them at most")
     if items is not None:
@@ -368,25 +379,49 @@ def loads(
     if weights is None:
         return make(method="inversion", _source=fixed)
     law = read_weights(weights)
-    random = _Random(items=items, bins=len(shares), weights=law)
-    return make(method="simulation", _source=random).simulate()
+    random = _Random(items=items, layout=layout, weights=law, spread=spread)
+    return make(method=f"estimate from {sizes.LOADS_TRIALS} simulations", _source=random)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _Random:
     """Draws of loads of bins with independent random weights."""
 
     items: int
-    bins: int
+    layout: Layout
     weights: WeightLaw
+    spread: str
+
+    @cached_property
+    def _rows(self) -> _Rows:
+        return _simulate(self.draw, self.layout, sizes.LOADS_TRIALS)
+
+    def law(self, name: str) -> LoadLaw:
+        return self._rows.law(name)
+
+    def joint(self, first: str, second: str) -> tuple[int, int, Floats]:
+        return self._rows.joint(first, second)
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        drawn = self.weights.draw(rng, (size, self.bins))
+        bins = len(self.layout.order)
+        drawn = self.weights.draw(rng, (size, bins))
         while not (some := drawn.max(axis=1) > 0).all():
-            drawn[~some] = self.weights.draw(rng, (int((~some).sum()), self.bins))
+            drawn[~some] = self.weights.draw(rng, (int((~some).sum()), bins))
         drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
         drawn /= drawn.sum(axis=1, keepdims=True)
+        if self.spread == "even":
+            return spread_evenly(self.items, drawn, rng)
         return np.asarray(rng.multinomial(self.items, drawn))
+
+
+def spread_evenly(items: int, shares: Floats, rng: np.random.Generator) -> Ints:
+    """Return loads (rows of bins) of the shares, rounded down or up, with the sum ``items``."""
+    ends = np.cumsum(shares, axis=1)
+    ends *= items
+    ends += rng.random((len(ends), 1))
+    places = np.minimum(np.floor(ends, out=ends).astype(np.int64), items)
+    places[:, -1] = items
+    return np.diff(places, axis=1, prepend=0)
 
 
 def _check_shares(probabilities: Any, bins: int | None) -> Floats:

@@ -8,17 +8,24 @@ least over ``TILE_ROWS``. The time of a product is the root of the sum of square
 and DRAM time. Around the products, activations are cast, sorted by expert, and added up per token.
 
 Twelve numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
-fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no other label yet.
+fitted to an H100 and a B200 together.
+
+Loads are balanced if ``routing`` is not given. Otherwise ``routing`` is a law of the loads of
+experts, and the time is that of the rank with the most tokens, at its mean loads. The loads of a
+probability level are those of ``routing_level``; a random level gives the law of the time. The
+library chooses the rows of a tile for balanced loads. As in ``imbalance``, the text object
+``routing`` computes the loads.
 """
 
 from __future__ import annotations
 
 import math
 
-from symbolic.equation import Validity, equation
+from symbolic.equation import Equation, Validity, equation
+from symbolic.errors import DseError
 from symbolic.models._attention import DATA, rate_and_interval
 from symbolic.models._labels import by_label
-from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import MOE_NUMBERS
 
 FITTED = tuple(row.name for row in MOE_NUMBERS)
@@ -73,7 +80,10 @@ moe_activation_time = (
 )
 
 
-@equation(source="by definition, of balanced loads", when={"routing": "balanced"})
+BALANCED, ROUTED = {"moe_loads": "balanced"}, {"moe_loads": "routing"}
+
+
+@equation(source="by definition, of balanced loads", when=BALANCED)
 def moe_rank_tokens(tokens, topk, expert_parallel):
     """Number of pairs of a token and an expert on one rank; at least 1. [pairs]"""
     return maximum(tokens * topk / expert_parallel, 1)
@@ -85,10 +95,42 @@ def moe_rank_experts(experts, expert_parallel):
     return maximum(experts / expert_parallel, 1)
 
 
-@equation(source="balanced loads: as many experts as pairs, if these are few")
+@equation(source="balanced loads: as many experts as pairs, if these are few", when=BALANCED)
 def moe_occupied_experts(moe_rank_tokens, moe_rank_experts):
     """Experts of one rank that get a token. [experts]"""
     return minimum(moe_rank_experts, moe_rank_tokens)
+
+
+#: Inputs of the loads of the busiest rank; the names of its numbers, in the order of the results.
+_LAYER = (
+    *("routing_level", "tokens", "topk", "experts", "expert_parallel"),
+    *("capacity_factor", "dropped_share", "expert_copies"),
+)
+TILE_NAMES = tuple(f"moe_tiles_{rows:.0f}" for rows in TILE_ROWS)
+_NUMBERS = ("moe_rank_tokens", "moe_occupied_experts", "moe_dropped_tokens", *TILE_NAMES)
+
+
+def _routed_equation(place: int, name: str) -> Equation:
+    @equation(
+        source="random loads of experts, spread evenly among tokens",
+        when=ROUTED,
+        table=True,
+        name=name,
+        inputs=("routing", *_LAYER),
+    )
+    def number(routing, *layer):
+        """Number of the rank with the most tokens."""
+        if not hasattr(routing, "busiest_rank"):
+            raise DseError(
+                f"routing = {routing!r} is bare text: laws are read where a study or dse.evaluate "
+                "is given one (sweeps.grid.routing_laws.read_routing reads one by hand)"
+            )
+        return routing.busiest_rank(TILE_ROWS, *layer)[place]
+
+    return number.copy_as(name, *number.inputs, formula=name)
+
+
+OF_BUSIEST_RANK = tuple(_routed_equation(place, name) for place, name in enumerate(_NUMBERS))
 
 
 @equation(source="by definition")
@@ -103,36 +145,72 @@ def moe_inner_size(intermediate, tensor_parallel):
     return intermediate / tensor_parallel
 
 
-@equation(source=GROUPED)
-def moe_products_time(
-    hidden,
-    moe_inner_size,
-    moe_up_matrices,
-    moe_occupied_experts,
-    moe_expert_tokens,
-    moe_rank_tokens,
-    moe_element_bytes,
-    n_sms,
-    moe_rate,
-    moe_tile_time,
-    mem_bandwidth,
-    moe_dram_share,
-):
+_PRODUCTS = (
+    *("hidden", "moe_inner_size", "moe_up_matrices", "moe_element_bytes"),
+    *("n_sms", "moe_rate", "moe_tile_time", "mem_bandwidth", "moe_dram_share"),
+)
+
+
+def _products_time(loads, rows, hidden, inner, up_matrices, element_bytes, n_sms, *rates):
+    """Return the time of both grouped products, with tiles of ``rows`` rows.
+
+    ``loads`` has tokens, occupied experts, and the number of tiles of one column as two factors.
+    """
+    tokens, occupied, *tiles_of_column = loads
+    rate, tile_time, bandwidth, dram_share = rates
+    both = 0.0
+    for columns, depth in ((up_matrices * inner, hidden), (hidden, inner)):
+        tiles = tiles_of_column[0] * (tiles_of_column[1] * ceil(columns / TILE_COLUMNS))
+        operations = 2 * rows * TILE_COLUMNS * depth
+        tile = divide(operations * n_sms, rate, at_zero=math.inf) + tile_time
+        weights = occupied * columns * depth * element_bytes
+        moved = weights + tokens * (depth * element_bytes + 2 * columns)
+        dram = moved / (bandwidth * dram_share)
+        both = both + sqrt(power(ceil(tiles / n_sms) * tile, 2) + power(dram, 2))
+    return both
+
+
+def _balanced_times(tokens, occupied, expert_tokens, *products):
+    """Return the time of the products of balanced loads for each of ``TILE_ROWS``."""
+    return [
+        _products_time(
+            (tokens, occupied, occupied, ceil(expert_tokens / rows)), rows, *products
+        )
+        for rows in TILE_ROWS
+    ]
+
+
+@equation(
+    source=GROUPED,
+    when=BALANCED,
+    inputs=("moe_rank_tokens", "moe_occupied_experts", "moe_expert_tokens", *_PRODUCTS),
+)
+def moe_products_time(*inputs):
     """Time of both grouped products, with the best rows of a tile. [s]"""
-    up_columns, times = moe_up_matrices * moe_inner_size, []
-    for rows in TILE_ROWS:
-        both = 0.0
-        for columns, depth in ((up_columns, hidden), (hidden, moe_inner_size)):
-            tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
-            waves = ceil(moe_occupied_experts * tiles / n_sms)
-            operations = 2 * rows * TILE_COLUMNS * depth
-            tile = divide(operations * n_sms, moe_rate, at_zero=math.inf) + moe_tile_time
-            weights = moe_occupied_experts * columns * depth * moe_element_bytes
-            moved = weights + moe_rank_tokens * (depth * moe_element_bytes + 2 * columns)
-            dram = moved / (mem_bandwidth * moe_dram_share)
-            both = both + sqrt(power(waves * tile, 2) + power(dram, 2))
-        times.append(both)
-    return minimum(*times)
+    return minimum(*_balanced_times(*inputs))
+
+
+@equation(
+    name="moe_products_time",
+    source=GROUPED,
+    when=ROUTED,
+    inputs=(
+        *("tokens", "topk", "expert_parallel", "moe_rank_experts"),
+        *("moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES, *_PRODUCTS),
+    ),
+)
+def moe_routed_time(tokens, topk, ranks, rank_experts, busiest_tokens, busiest_experts, *others):
+    """Time of both grouped products, with the rows of a tile that are best for balanced loads."""
+    tiles, products = others[: len(TILE_ROWS)], others[len(TILE_ROWS) :]
+    balanced = moe_rank_tokens(tokens, topk, ranks)
+    occupied = moe_occupied_experts(balanced, rank_experts)
+    expected = _balanced_times(balanced, occupied, balanced / occupied, *products)
+    least, result = math.inf, math.inf
+    for rows, count, time_of_rows in zip(TILE_ROWS, tiles, expected, strict=True):
+        loads = busiest_tokens, busiest_experts, count, 1.0
+        result = where(time_of_rows < least, _products_time(loads, rows, *products), result)
+        least = minimum(least, time_of_rows)
+    return result
 
 
 @equation(source=f"sums, casts, activation and sort move activations several times; {DATA}")

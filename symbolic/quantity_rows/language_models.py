@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from symbolic.quantity import (
     COUNT0,
     COUNT1,
@@ -12,6 +14,7 @@ from symbolic.quantity import (
     SHARE,
     Quantity,
     cost,
+    quantity,
     resource,
     row,
     size,
@@ -166,7 +169,36 @@ EXPERTS = (
     size("topk", "", COUNT1, "experts of each token", (1, 32)),
     size("tensor_parallel", "", COUNT1, "ranks that share each expert", (1, 32), 1),
     size("expert_parallel", "", COUNT1, "ranks that share the experts", (1, 256), 1),
-    switch("routing", "balanced", "loads of the experts"),
+    quantity(
+        "routing",
+        labels=(),
+        meaning="law of the loads of experts: 'balanced', 'power: 1.2', 'dirichlet: 0.3', or a "
+        "file of loads",
+    ),
+    switch(
+        "moe_loads",
+        "auto balanced routing",
+        "loads of experts; auto: by routing if it is given, otherwise balanced",
+        "routing",
+    ),
+    row(
+        "routing_level",
+        "",
+        "[-1, 1]",
+        "probability level of the tokens of the busiest rank; below 0: mean loads",
+        (0, 1),
+        -1,
+    ),
+    row(
+        "capacity_factor",
+        "",
+        "(0, inf]",
+        "most tokens of an expert over the mean of all experts",
+        (1, 2),
+        math.inf,
+    ),
+    row("dropped_share", "", SHARE, "share of tokens beyond the capacity that are dropped", None, 1),
+    row("expert_copies", "", COUNT0, "further copies of experts with many tokens", (0, 32), 0),
     switch("gated", "true false", "an expert has a gate: three matrices instead of two"),
     *_errors("moe", 0.77, 2.05),
     row("moe_peak", "1/s", NONNEG, "printed rate of tensor cores for experts"),
@@ -180,6 +212,11 @@ EXPERTS = (
     row("moe_rank_tokens", "", RATIO, "pairs of a token and an expert on one rank"),
     row("moe_rank_experts", "", RATIO, "experts of one rank"),
     row("moe_occupied_experts", "", RATIO, "experts of one rank that get a token"),
+    row("moe_dropped_tokens", "", NONNEG, "dropped pairs of a token and an expert, all ranks"),
+    *(
+        row(f"moe_tiles_{rows}", "", RATIO, f"tiles of {rows} rows of a rank's occupied experts")
+        for rows in (16, 32, 64, 128, 256)
+    ),
     row("moe_expert_tokens", "", RATIO, "tokens of an occupied expert"),
     row("moe_inner_size", "", POS, "inner size of an expert on one rank"),
     row("moe_rate", "1/s", RESULT, "operations per second of full tiles of experts"),
