@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from stochastic import sizes
 from symbolic.errors import DseError
 from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 _EXAMPLES = (
     "balanced, a law of the experts' weights such as 'power: 1.2' or 'dirichlet: 0.3', "
     "or a .csv file with the loads of all experts in each row"
@@ -66,66 +66,48 @@ class Layer:
         most = self.capacity * self.pairs / self.experts
         return _limit(loads, math.ceil(most), self.dropped) if most < self.tokens else loads
 
+    def busiest_rank(self, loads: Ints, tile_rows: tuple[float, ...]) -> NDArray[np.int32]:
+        """Return numbers of the rank with the most tokens; the rows ascend with its tokens.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BusiestRank:
-    """Numbers of the rank with the most tokens; the rows ascend with its tokens.
-
-    The columns are tokens, occupied experts, dropped tokens of all ranks, and tiles for each number
-    of rows of a tile.
-    """
-
-    rows: NDArray[np.int32]
-    mean: tuple[float, ...]
-
-    @classmethod
-    def from_loads(cls, loads: Ints, layer: Layer, tile_rows: tuple[float, ...]) -> BusiestRank:
-        """Return the numbers for loads of all experts, in rows."""
-        draws, ranks = np.arange(len(loads))[:, None], layer.ranks
-        loads = layer.limit(loads)
-        rank = np.arange(layer.experts) * ranks // layer.experts
-        rank = np.broadcast_to(rank, loads.shape)
-        pairs = loads.sum(axis=1)
-        totals = np.bincount((draws * ranks + rank).ravel(), loads.ravel(), len(loads) * ranks)
-        totals = totals.reshape(-1, ranks).astype(np.int64)
-        if layer.copies:
-            loads, rank, totals = _replicate(loads, rank, totals, layer.copies)
-        row, place = np.nonzero((rank == totals.argmax(axis=1, keepdims=True)) & (loads > 0))
-        here = loads[row, place]
-        values = [here, np.ones_like(here), *(-(-here // int(rows)) for rows in tile_rows)]
-        columns = [np.bincount(row, value, len(loads)) for value in values]
-        columns.insert(2, layer.pairs - pairs)
+        ``loads`` are within their limits. The columns are tokens, occupied experts, dropped tokens
+        of all ranks, and tiles for each number of rows of a tile.
+        """
+        dropped = self.pairs - loads.sum(axis=1)
+        rank = np.arange(self.experts) * self.ranks // self.experts
+        totals = np.add.reduceat(loads, np.flatnonzero(np.diff(rank, prepend=-1)), axis=1)
+        if self.copies:
+            loads, rank, totals = _replicate(loads, rank, totals, self.copies)
+        here = np.where(rank == totals.argmax(axis=1, keepdims=True), loads, 0)
+        columns = [here.sum(axis=1), np.count_nonzero(here, axis=1), dropped]
+        columns += [((here + int(rows) - 1) // int(rows)).sum(axis=1) for rows in tile_rows]
         result = np.stack(columns, axis=1).astype(np.int32)
-        result = result[np.lexsort((result[:, 3], result[:, 0]))]
-        return cls(rows=result, mean=tuple(result.mean(axis=0).tolist()))
+        return result[np.lexsort((result[:, 3], result[:, 0]))]
 
 
 def _limit(loads: Ints, most: int, dropped: float) -> Ints:
-    over = np.flatnonzero(loads.max(axis=1) > most)
-    result = loads.copy() if len(over) else loads
-    for row in over:
-        excess = int(np.maximum(loads[row] - most, 0).sum())
-        result[row] = _fill(np.minimum(loads[row], most), excess - round(excess * dropped), most)
-    return result
-
-
-def _fill(loads: Ints, items: int, most: int) -> Ints:
-    """Return loads after items are added one by one, each to the smallest load below ``most``."""
-    items = min(items, int((most - loads).sum()))
-    order = np.argsort(loads, kind="stable")
-    ascending = loads[order]
-    cost = ascending * np.arange(1, len(loads) + 1) - np.cumsum(ascending)
-    count = int(np.searchsorted(cost, items, side="right"))  # bins that get items
-    level, rest = divmod(items + int(ascending[:count].sum()), count)
-    ascending[:count] = level
-    ascending[:rest] += 1
-    result = np.empty_like(loads)
-    result[order] = ascending
+    """Return loads up to ``most``; what is not dropped fills the smallest loads of its row."""
+    over = loads.max(axis=1) > most
+    if not over.any():
+        return loads
+    least = np.minimum(loads[over], most)
+    excess = loads[over].sum(axis=1) - least.sum(axis=1)
+    items = np.minimum(excess - np.rint(excess * dropped).astype(np.int64), (most - least).sum(1))
+    order = np.argsort(least, axis=1, kind="stable")
+    ascending = np.take_along_axis(least, order, axis=1)
+    sums, number = np.cumsum(ascending, axis=1), np.arange(1, loads.shape[1] + 1)
+    count = (ascending * number - sums <= items[:, None]).sum(axis=1)  # bins that get items
+    level, rest = np.divmod(items + sums[np.arange(len(sums)), count - 1], count)
+    filled = level[:, None] + (number <= rest[:, None])
+    filled = np.where(number <= count[:, None], filled, ascending)
+    result = loads.copy()
+    np.put_along_axis(least, order, filled.astype(least.dtype), axis=1)
+    result[over] = least
     return result
 
 
 def _replicate(loads: Ints, rank: Ints, totals: Ints, copies: int) -> tuple[Ints, Ints, Ints]:
     """Return the loads and ranks of all copies of experts, and the new totals of ranks."""
+    rank = np.broadcast_to(rank, loads.shape)
     draws, count, hot = np.arange(len(loads)), np.ones_like(loads), []
     for _ in range(copies):
         hot.append((loads / count).argmax(axis=1))
@@ -134,7 +116,7 @@ def _replicate(loads: Ints, rank: Ints, totals: Ints, copies: int) -> tuple[Ints
     loads = loads - part * (count - 1)
     for expert in hot:
         moved = part[draws, expert]
-        np.subtract.at(totals, (draws, rank[draws, expert]), moved)
+        totals[draws, rank[draws, expert]] -= moved
         least = totals.argmin(axis=1)
         totals[draws, least] += moved
         loads, rank = np.column_stack([loads, moved]), np.column_stack([rank, least])
@@ -184,19 +166,26 @@ class RoutingLaw(str):
             dropped=dropped,
             copies=int(copies),
         )
-        numbers = _busiest_rank(self, self.content, layer, tile_rows)
+        mean, rows = _busiest_rank(self, self.content, layer, tile_rows)
         if level < 0:
-            return numbers.mean
-        last = len(numbers.rows) - 1
-        return tuple(numbers.rows[min(int(level * (last + 1)), last)].astype(float).tolist())
+            return mean
+        return tuple(rows[min(int(level * len(rows)), len(rows) - 1)].astype(float).tolist())
+
+
+@lru_cache(maxsize=sizes.ROUTING_LOADS_KEPT)
+def _loads(law: RoutingLaw, content: str, layer: Layer) -> Ints:
+    assert law.draw is not None
+    return layer.limit(law.draw(layer)).astype(np.int32)
 
 
 @lru_cache(maxsize=sizes.ROUTING_LAYERS)
 def _busiest_rank(
     law: RoutingLaw, content: str, layer: Layer, tile_rows: tuple[float, ...]
-) -> BusiestRank:
-    assert law.draw is not None
-    return BusiestRank.from_loads(law.draw(layer), layer, tile_rows)
+) -> tuple[tuple[float, ...], NDArray[np.int32]]:
+    """Return the mean numbers of the busiest rank, and the numbers of each draw."""
+    loads = _loads(law, content, replace(layer, ranks=1, copies=0))  # the same for all ranks
+    rows = layer.busiest_rank(loads, tile_rows)
+    return tuple(rows.mean(axis=0).tolist()), rows
 
 
 def _draws_of_weights(text: str, layer: Layer) -> Ints:
