@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
+from stochastic.errors import LawError
 from stochastic.work.families import poisson_pmf
 
 Complexes = npt.NDArray[np.complex128]
@@ -28,106 +28,120 @@ Complexes = npt.NDArray[np.complex128]
 GroupKind = tuple[int, tuple[tuple[int, int], ...]]
 
 #: Minus the logarithm of a probability that is left out.
-_NEGLIGIBLE = 44.0
-_ROUNDOFF = 2.0**-53
+NEGLIGIBLE = 44.0
+ROUNDOFF = 2.0**-53
 #: Rounding errors of a term of a factor, in units of roundoff: its probability, root and product.
 _TERM_ROUNDING = 70.0
+_WORTH_THREADS = sizes.LOADS_THREADS
 _TOGETHER = sizes.LOADS_TOGETHER
-_MOST = sizes.LOADS_PRODUCTS
+_MOST_VALUES = sizes.LOADS_VALUES
+_MOST_PRODUCTS = sizes.LOADS_PRODUCTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """Probabilities of the counts low, low + 1, ... of each of ``copies`` equal units."""
+    """Probabilities of the counts low, low + 1, ... of each of ``copies`` equal bins.
+
+    ``rounding`` bounds the relative error of a probability, in units of roundoff.
+    """
 
     low: int
     chances: Floats
     copies: int
-
-    @property
-    def half_variation(self) -> float:
-        """Return half the total variation of the probabilities."""
-        return float(np.abs(np.diff(self.chances, prepend=0.0, append=0.0)).sum()) / 2
-
-    @property
-    def rounding(self) -> float:
-        """Return a bound on the rounding error of a factor of one unit, in units of roundoff."""
-        return _TERM_ROUNDING + 3 * math.sqrt(len(self.chances))
+    rounding: float = _TERM_ROUNDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TileTable:
-    """A table of counts cut into pieces, in each of which ⌈n / tile⌉ is one of ``tiles``."""
+class Pieces:
+    """A table cut into pieces of equal x and y, such as ⌈n / tile⌉; x is 0, or determines y.
+
+    ``starts`` are the first values of short blocks, so that sums have small rounding errors;
+    ``blocks`` are the first blocks of pieces. ``half_variation`` is the sum, over ranges of equal y
+    (and of equal x, if they are cut there), of half the total variation of the probabilities.
+    """
 
     table: Table
     starts: Ints
-    tiles: Ints
+    blocks: Ints
+    x: Ints
+    y: Ints
+    half_variation: float
 
     @classmethod
-    def from_table(cls, table: Table, tile: int) -> TileTable:
-        """Cut a table; pieces are also short enough for sums with a small rounding error."""
-        size = len(table.chances)
-        tiles = -(-np.arange(table.low, table.low + size) // tile)
-        is_start = np.diff(tiles, prepend=-1) != 0
-        is_start[:: math.isqrt(size) + 1] = True
-        starts = np.flatnonzero(is_start)
-        return cls(table=table, starts=starts, tiles=tiles[starts])
-
-    @property
-    def half_variation(self) -> float:
-        """Return the sum over tiles of half the total variation within each."""
-        cuts = self.starts[1:][np.diff(self.tiles) > 0]
-        chances = self.table.chances
-        return self.table.half_variation + float(np.minimum(chances[cuts], chances[cuts - 1]).sum())
+    def from_table(cls, table: Table, x_tile: int, y_tile: int, is_cut_at_x: bool) -> Pieces:
+        """Cut a table at the ends of tiles; a tile of 0 gives x = 0 or y = 0."""
+        chances, size = table.chances, len(table.chances)
+        n = np.arange(table.low, table.low + size)
+        x, y = (-(-n // tile) if tile else 0 * n for tile in (x_tile, y_tile))
+        x_ends, y_ends = np.diff(x) != 0, np.diff(y) != 0
+        ends = x_ends | y_ends
+        pieces = np.append(0, np.flatnonzero(ends) + 1)
+        ends[math.isqrt(size) :: math.isqrt(size) + 1] = True
+        starts = np.append(0, np.flatnonzero(ends) + 1)
+        variation = np.abs(np.diff(chances, prepend=0.0, append=0.0)).sum() / 2
+        cuts = x_ends | y_ends if is_cut_at_x else y_ends
+        variation += np.minimum(chances[1:], chances[:-1])[cuts].sum()
+        return cls(
+            table=table,
+            starts=starts,
+            blocks=np.searchsorted(starts, pieces),
+            x=x[pieces],
+            y=y[pieces],
+            half_variation=float(variation),
+        )
 
     @property
     def rounding(self) -> float:
-        """Return a bound on the rounding error of a factor of one bin, in units of roundoff."""
-        return self.table.rounding + len(self.starts)
+        """Return a bound on the rounding error of a factor, in units of roundoff."""
+        phases = len(self.y) if self.x[0] == self.x[-1] else 1
+        return self.table.rounding + phases + 5 * math.sqrt(len(self.table.chances))
 
-    def sums(self, circle: Circle, nodes: Ints) -> Complexes:
-        """Return Σ P(n) exp(iφ(n - low)) over each piece (rows), at each node (columns)."""
-        terms = self.table.chances[:, None] * circle.roots(
-            np.arange(len(self.table.chances)), nodes
-        )
-        return np.add.reduceat(terms, self.starts, axis=0)
+    def factors(self, roots: Complexes, y_count: int) -> Complexes:
+        """Return Σ P(n) exp(iφ(n - low) + iψy) over all n of each x (rows), for ψ and φ."""
+        terms = self.table.chances[:, None] * roots[: len(self.table.chances)]
+        for starts in (self.starts, self.blocks):
+            if len(starts) < len(terms):
+                terms = np.add.reduceat(terms, starts, axis=0)
+        phases = _unit_roots(np.outer(np.arange(y_count), self.y), y_count)
+        if self.x[0] < self.x[-1]:
+            return np.asarray(phases.T[:, :, None] * terms[:, None])
+        if y_count * terms.size > _WORTH_THREADS:
+            return np.asarray((phases @ terms)[None])
+        return np.asarray(np.einsum("yp,pn->yn", phases, terms)[None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Circle:
-    """The first of ``count`` equidistant nodes on the unit circle, at which a product counts.
+    """The first ``used`` of ``count`` equidistant nodes on the unit circle, from 1 on.
 
-    ``error`` bounds the error of an inverted probability.
+    ``scale`` is a factor of the sum over the nodes. ``error`` bounds the error of the result.
     """
 
     count: int
     used: int
-    items: int
     scale: float
     error: float
 
     def roots(self, powers: Ints, nodes: Ints) -> Complexes:
-        """Return the powers (rows) of the nodes (columns); angles are reduced in whole numbers."""
-        turns = np.multiply.outer(powers, nodes)
-        return _unit_roots(turns, self.count)
+        """Return the powers (rows) of the nodes (columns)."""
+        return _unit_roots(np.multiply.outer(powers, nodes), self.count)
 
     def parts(self, width: int) -> Iterator[Ints]:
-        """Yield the nodes that are used, in parts for which arrays of this width are small."""
-        step = max(1, _TOGETHER // max(width, 1))
+        """Yield the places of nodes, in parts for which arrays of this width are small."""
+        step = max(1, _TOGETHER // width)
         for first in range(0, self.used, step):
             yield np.arange(first, min(first + step, self.used))
 
-    def weights(self, nodes: Ints, shift: int) -> Complexes:
-        """Return the factors by which values at the nodes add up to the coefficient of z**N.
+    def weights(self, nodes: Ints, power: int) -> Complexes:
+        """Return factors with which values at the nodes add up to the coefficient of a power.
 
-        ``shift`` is the power of z that was left out of the values. The nodes below the real axis
-        contribute the conjugates.
+        Nodes below the real axis are left out, because their values are conjugates.
         """
-        result = self.roots(np.array([shift - self.items]), nodes)[0]
-        return np.asarray(result * np.where(nodes == 0, self.scale, 2 * self.scale))
+        roots = self.roots(np.array([-power]), nodes)[0]
+        return np.asarray(roots * np.where(nodes == 0, self.scale, 2 * self.scale))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counts:
     """Independent counts of bins, given that they sum to ``items``.
 
@@ -139,18 +153,15 @@ class Counts:
         The table of each kind of bins.
     kinds : sequence of GroupKind
         The kinds of groups.
-    groups : list of Table
-        The table of the total of a group of each kind.
     log_total : float
-        Logarithm of P(the independent counts sum to ``items``).
+        Logarithm of the probability of the sum, by which results are divided.
     reach : float
-        Distance from ``items`` at which the sum has a negligible probability.
+        Distance from ``items`` beyond which the sum has a negligible probability.
     """
 
     items: int
-    bins: list[Table]
+    bins: Sequence[Table]
     kinds: Sequence[GroupKind]
-    groups: list[Table]
     log_total: float
     reach: float
 
@@ -163,18 +174,25 @@ class Counts:
                 copies[place] += count * times
         total = math.fsum(copies * rates)
         log_total = math.log(poisson_pmf(np.array([float(items)]), total)[0])
-        tail = _NEGLIGIBLE + math.log(copies.sum()) - log_total
-        sums = np.array([math.fsum(rates[place] * n for place, n in bins) for _, bins in kinds])
+        tail = NEGLIGIBLE + math.log(copies.sum()) - log_total
+        low = np.maximum(np.floor(rates - np.sqrt(2 * tail * rates)), 0).astype(np.int64)
+        high = np.ceil(rates + poisson_reach(tail, rates)).astype(np.int64)
+        widths = np.minimum(high, items) - low + 1
+        ends = np.cumsum(widths)
+        if ends[-1] > _MOST_VALUES:
+            raise _size_error(items)
+        n = np.arange(ends[-1]) - np.repeat(ends - widths - low, widths)
+        chances = np.split(poisson_pmf(n.astype(np.float64), np.repeat(rates, widths)), ends[:-1])
+        tables = zip(low.tolist(), chances, copies.tolist(), strict=True)
         return cls(
             items=items,
-            bins=_poisson_tables(items, rates, copies, tail),
+            bins=[Table(low=first, chances=part, copies=times) for first, part, times in tables],
             kinds=kinds,
-            groups=_poisson_tables(items, sums, np.array([count for count, _ in kinds]), tail),
             log_total=log_total,
-            reach=tail / 3 + math.sqrt(tail**2 / 9 + 2 * tail * items),
+            reach=float(poisson_reach(tail, items)),
         )
 
-    def circle(self, half_variations: Floats, copies: Ints, roundings: Floats) -> Circle:
+    def _circle(self, half_variations: Floats, copies: Floats, rounding: float) -> Circle:
         """Return the nodes at which a product of factors counts, one factor for each unit."""
         count = 2 * int(self.reach / 2) + 3
         with np.errstate(divide="ignore"):
@@ -187,188 +205,141 @@ class Counts:
         first, last = 1, count // 2 + 1  # the bound falls from node to node
         while first < last:
             middle = (first + last) // 2
-            if log_bounds(np.array([middle]))[0] <= self.log_total - _NEGLIGIBLE:
+            if log_bounds(np.array([middle]))[0] <= self.log_total - NEGLIGIBLE:
                 last = middle
             else:
                 first = middle + 1
         places = np.unique(np.geomspace(1, first, 256).astype(np.int64))
-        bounds = np.exp(log_bounds(places[:-1])) @ np.diff(places)  # the sum from 1 to first - 1
+        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])) @ np.diff(places))
         scale = math.exp(-self.log_total) / count
-        rounding = (1.0 + 2.0 * float(bounds)) * float(copies @ (roundings + 4)) * _ROUNDOFF * scale
-        return Circle(
-            count=count,
-            used=first,
-            items=self.items,
-            scale=scale,
-            error=rounding + 8 * math.exp(-_NEGLIGIBLE) + math.sqrt(self.items) * _ROUNDOFF,
-        )
+        error = total * scale * rounding * ROUNDOFF + 8 * math.exp(-NEGLIGIBLE)
+        return Circle(count=count, used=first, scale=scale, error=error)
 
-    @cached_property
-    def _tile_cache(self) -> dict[int, list[TileTable]]:
-        return {}
+    def invert(
+        self,
+        x_tile: int,
+        y_tile: int = 0,
+        *,
+        by_group: bool = False,
+        rows: tuple[int, int] | None = None,
+        columns: tuple[int, int] = (0, 0),
+    ) -> tuple[int, Floats, float]:
+        """Return P(no unit has more than x, and Σ ⌈n / y_tile⌉ = y) for rows of x and columns of y.
 
-    def tile_tables(self, tile: int) -> list[TileTable]:
-        """Return the table of each kind of bins, cut at the ends of tiles."""
-        if tile not in self._tile_cache:
-            self._tile_cache[tile] = [TileTable.from_table(table, tile) for table in self.bins]
-        return self._tile_cache[tile]
-
-    def _circle_of(self, tables: Sequence[Table] | Sequence[TileTable]) -> Circle:
-        whole = [one.table if isinstance(one, TileTable) else one for one in tables]
-        return self.circle(
-            np.array([one.half_variation for one in tables]),
-            np.array([one.copies for one in whole]),
-            np.array([one.rounding for one in tables]),
-        )
-
-    # --- the largest unit
-    def largest(self, of_groups: bool, first: int, last: int) -> tuple[Floats, float]:
-        """Return P(no unit has more than m items) for m = first..last, and the error.
-
-        The units are the bins, or the groups.
+        The units are bins, or groups, whose number is Σ ⌈n / x_tile⌉. A tile of 0 sets no
+        condition. Also return the first x, and a bound on the error of a sum over some y.
         """
-        tables = self.groups if of_groups else self.bins
-        circle = self._circle_of(tables)
-        result = np.zeros(last - first + 1)
-        width = max(max(len(table.chances) for table in tables), len(result))
-        shift = sum(table.low * table.copies for table in tables)
-        for nodes in circle.parts(width):
-            roots = circle.roots(np.arange(width), nodes)
-            product = np.ones((len(result), len(nodes)), dtype=np.complex128)
-            for table in tables:
-                terms = table.chances[:, None] * roots[: len(table.chances)]
-                _multiply(product, terms, table.low - first, table.copies)
-            result += (product @ circle.weights(nodes, shift)).real
-        return result, circle.error
-
-    def most_tiles(self, tile: int) -> tuple[int, Floats, float]:
-        """Return the first m, P(no group has more than m tiles) for m and above, and the error."""
-        tables = self.tile_tables(tile)
-        circle = self._circle_of(tables)
-        ends = [
-            [
-                sum(times * int(tables[place].tiles[end]) for place, times in bins)
-                for _, bins in self.kinds
-            ]
+        by_tiles = by_group and x_tile != 1
+        pieces = [Pieces.from_table(table, x_tile, y_tile, by_tiles) for table in self.bins]
+        units = self.kinds
+        if not by_group:
+            units = [(table.copies, ((i, 1),)) for i, table in enumerate(self.bins)]
+        copies = np.array([float(table.copies) for table in self.bins])
+        rounding = float(copies @ [each.rounding + 4 for each in pieces])
+        variations = np.array([each.half_variation for each in pieces])
+        if by_group and not by_tiles:
+            copies = np.array([float(count) for count, _ in units])
+            variations = np.array([min(variations[i] for i, _ in bins) for _, bins in units])
+        circle = self._circle(variations, copies, rounding)
+        lows, highs = (
+            [sum(times * int(pieces[i].x[end]) for i, times in bins) for _, bins in units]
             for end in (0, -1)
-        ]
-        first, last = max(ends[0]), max(ends[1])
-        sizes_ = [high - low + 1 for low, high in zip(*ends, strict=True)]
-        result = np.zeros(last - first + 1)
-        shift = sum(table.low * table.copies for table in self.bins)
-        width = max(max(sizes_), max(len(one.starts) for one in tables), len(result))
-        width = max(width, max(len(table.chances) for table in self.bins))
+        )
+        first, last = rows or (max(lows), max(highs))
+        y_count = columns[1] - columns[0] + 1
+        result = np.zeros((last - first + 1, y_count))
+        longest = max(len(table.chances) for table in self.bins)
+        widths = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
+        width = max(longest, y_count * max(len(result), *widths))
+        if circle.used * (width + longest) * len(units) > _MOST_PRODUCTS:
+            raise _size_error(self.items)
+        power = self.items - sum(table.low * table.copies for table in self.bins)
         for nodes in circle.parts(width):
-            sums = [table.sums(circle, nodes) for table in tables]
-            product = np.ones((len(result), len(nodes)), dtype=np.complex128)
-            for (copies, bins), low, size in zip(self.kinds, ends[0], sizes_, strict=True):
-                factor = np.ones((size, len(nodes)), dtype=np.complex128)
-                for place, times in bins:
-                    tiles = tables[place].tiles - tables[place].tiles[0]
-                    phases = _unit_roots(np.outer(np.arange(size), tiles), size)
-                    factor *= _power(phases @ sums[place], times)
-                _multiply(product, np.fft.fft(factor, axis=0) / size, low - first, copies)
-            result += (product @ circle.weights(nodes, shift)).real
-        return first, result, circle.error * max(sizes_)
+            roots = circle.roots(np.arange(longest), nodes)
+            product = np.ones((len(result), y_count, len(nodes)), dtype=np.complex128)
+            for (count, bins), low, size in zip(units, lows, widths, strict=True):
+                parts = [(pieces[i].factors(roots, y_count), times) for i, times in bins]
+                _multiply(product, _convolve(parts, size), low - first, count)
+            values = product @ circle.weights(nodes, power)
+            values *= _unit_roots(-np.arange(y_count) * columns[0], y_count)
+            result += np.fft.fft(values, axis=1).real / y_count
+        factor = (2 + math.log(y_count)) * (2 + math.log(max(widths)) if by_group else 1)
+        return first, result, circle.error * factor
 
-    # --- totals
-    def total_tiles(self, tile: int) -> tuple[int, Floats, float]:
-        """Return the first v, P(Σ ⌈n/tile⌉ = v) for v and above, and the error of all of them."""
-        tables = self.tile_tables(tile)
-        circle = self._circle_of(tables)
-        first, last = self._tile_range(tile)
-        size = last - first + 1
-        result = np.zeros(size)
-        shift = sum(table.low * table.copies for table in self.bins)
-        turns = np.arange(size)
-        for nodes in circle.parts(max(size, max(len(table.chances) for table in self.bins))):
-            product = np.ones((size, len(nodes)), dtype=np.complex128)
-            for table in tables:
-                phases = _unit_roots(np.outer(turns, table.tiles), size)
-                product *= _power(phases @ table.sums(circle, nodes), table.table.copies)
-            values = product @ circle.weights(nodes, shift) * _unit_roots(-turns * first, size)
-            result += np.fft.fft(values).real / size
-        return first, result, circle.error
-
-    def _tile_range(self, tile: int) -> tuple[int, int]:
+    def tile_range(self, tile: int) -> tuple[int, int]:
         """Return the least and the largest Σ ⌈n/tile⌉ whose probability is not negligible.
 
         Given the sum, Σ (⌈n/tile⌉ - n/tile) of independent bins determines it (Chernoff's bound).
         """
-        waste, chances, copies = [], [], []
-        for table in self.bins:
-            counts = np.arange(table.low, table.low + len(table.chances))
-            waste.append(-(-counts // tile) - counts / tile)
-            chances.append(table.chances)
-            copies.append(table.copies)
-        mean = np.array([p @ w for p, w in zip(chances, waste, strict=True)])
-        spread = math.sqrt(
-            sum(
-                n * float(p @ (w - m) ** 2)
-                for n, p, w, m in zip(copies, chances, waste, mean, strict=True)
-            )
+        n = np.concatenate([np.arange(len(each.chances)) + each.low for each in self.bins])
+        chances = np.concatenate([each.chances for each in self.bins])
+        lengths = [len(each.chances) for each in self.bins]
+        copies = np.array([each.copies for each in self.bins])
+        starts = np.cumsum([0, *lengths[:-1]])
+        unused = -(-n // tile) - n / tile
+        means = np.add.reduceat(chances * unused, starts)
+        unused -= np.repeat(means, lengths)
+        spread = math.sqrt(copies @ np.add.reduceat(chances * unused**2, starts))
+        limit = NEGLIGIBLE - self.log_total
+        ends = []
+        for sign in (-1, 1):
+            theta = sign * min(math.sqrt(2 * limit) / max(spread, 1e-9), 20.0)
+            steps = theta * np.array([0.6, 1.0, 1.5, 2.5])
+            terms = chances * np.exp(np.multiply.outer(steps, unused))
+            logs = np.log(np.add.reduceat(terms, starts, axis=1)) @ copies
+            ends.append(sign * float(np.min(sign * (logs + limit) / steps)))
+        middle = self.items / tile + float(copies @ means)
+        low = max(-(-self.items // tile), math.floor(middle + ends[0]))
+        high = min(
+            self.items, -(-self.items // tile) + int(copies.sum()), math.ceil(middle + ends[1])
         )
-        middle = float(np.dot(copies, mean))
-        limit = _NEGLIGIBLE - self.log_total
-        ends = [-math.inf, math.inf]
-        for scale in (0.6, 1.0, 1.5, 2.5):
-            for sign, side in ((-1, 0), (1, 1)):
-                theta = sign * scale * min(math.sqrt(2 * limit) / max(spread, 1e-9), 20.0)
-                log_mgf = sum(
-                    n * math.log(max(float(p @ np.exp(theta * (w - m))), 5e-324))
-                    for n, p, w, m in zip(copies, chances, waste, mean, strict=True)
-                )
-                end = middle + (log_mgf + limit) / theta
-                ends[side] = min(ends[side], end) if side else max(ends[side], end)
-        least = self.items / tile
-        bins = sum(copies)
-        low = max(math.ceil(least), math.floor(least + ends[0]))
-        high = min(self.items, math.ceil(least) + bins, math.ceil(least + ends[1]))
-        return min(low, high), max(high, low)
+        return low, max(low, high)
 
 
-def _poisson_tables(items: int, rates: Floats, copies: Ints, tail: float) -> list[Table]:
-    """Return tables of Poisson counts; exp(-tail) bounds the probability left out on each side."""
-    low = np.maximum(np.floor(rates - np.sqrt(2 * tail * rates)), 0).astype(np.int64)
-    high = np.ceil(rates + tail / 3 + np.sqrt(tail**2 / 9 + 2 * tail * rates)).astype(np.int64)
-    widths = np.minimum(high, items) - low + 1
-    ends = np.cumsum(widths)
-    counts = np.arange(ends[-1]) - np.repeat(ends - widths - low, widths)
-    chances = poisson_pmf(counts.astype(np.float64), np.repeat(rates, widths))
-    parts = np.split(chances, ends[:-1])
-    return [
-        Table(low=int(one), chances=part, copies=int(n))
-        for one, part, n in zip(low, parts, copies, strict=True)
-    ]
+def poisson_reach(tail: float, mean: Floats | float) -> Floats | float:
+    """Return a distance from the mean with a Poisson tail of exp(-tail) at most (Bernstein)."""
+    return tail / 3 + np.sqrt(tail**2 / 9 + 2 * tail * mean)
+
+
+def _size_error(items: int) -> LawError:
+    return LawError(
+        f"the law of the loads of {items} items takes too long: expected fewer items (count them "
+        "in larger units), fewer different probabilities, or estimates, simulate()"
+    )
 
 
 def _unit_roots(turns: Ints, count: int) -> Complexes:
+    """Return exp(2πi·turns/count); angles are reduced in whole numbers."""
     return np.asarray(np.exp(2j * math.pi / count * (turns % count)))
 
 
 def _power(values: Complexes, exponent: int) -> Complexes:
-    """Return values**exponent by repeated squaring."""
-    result, left = None, exponent
-    while True:
-        if left & 1:
-            result = values if result is None else result * values
-        left >>= 1
-        if not left:
-            assert result is not None
-            return result
-        values = values * values
+    """Return values**exponent, exponent >= 1, by repeated squaring."""
+    half = exponent // 2
+    if not half:
+        return values
+    root = _power(values, half)
+    return root * root * values if exponent % 2 else root * root
+
+
+def _convolve(parts: Sequence[tuple[Complexes, int]], size: int) -> Complexes:
+    """Return the convolution (along rows) of terms, each taken as often as its number says."""
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    factors = [_power(np.fft.fft(terms, size, axis=0), times) for terms, times in parts]
+    return np.asarray(np.fft.ifft(math.prod(factors[1:], start=factors[0]), axis=0))
 
 
 def _multiply(product: Complexes, terms: Complexes, offset: int, copies: int) -> None:
     """Multiply row m of the product by (the sum of terms[: m - offset + 1])**copies."""
-    size = math.isqrt(len(terms)) + 1  # sums of sums have a small rounding error
+    size = math.isqrt(len(terms)) + 1  # sums of sums have small rounding errors
     rows = -(-len(terms) // size)
-    padded = np.zeros((rows * size, terms.shape[1]), dtype=np.complex128)
-    padded[: len(terms)] = terms
-    blocks = padded.reshape(rows, size, -1).cumsum(axis=1)
-    blocks[1:] += blocks[:-1, -1].cumsum(axis=0)[:, None]
-    sums = blocks.reshape(rows * size, -1)
+    sums = np.zeros((rows * size, *terms.shape[1:]), dtype=np.complex128)
+    sums[: len(terms)] = terms
+    blocks = sums.reshape(rows, size, *terms.shape[1:])
+    np.cumsum(blocks, axis=1, out=blocks)
+    blocks[1:] += np.cumsum(blocks[:-1, -1], axis=0)[:, None]
     start, stop = max(0, offset), min(max(0, offset + len(terms)), len(product))
     product[:start] = 0.0
     product[start:stop] *= _power(sums[start - offset : max(stop, start) - offset], copies)
-    product[stop:] *= _power(sums[-1], copies)
+    product[stop:] *= _power(sums[len(terms) - 1], copies)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,9 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import law_array
-from stochastic.skew.counts import Counts
-from stochastic.skew.weights import WeightLaw, read_weights
+from stochastic.skew.shares import FixedShares, Layout, LoadLaw, RandomShares
+from stochastic.skew.weights import read_weights
 from stochastic.work.arguments import check_samples, law_from_samples, normalize_weights
-from stochastic.work.distribution import first_true, tabulate
-from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,85 +24,7 @@ if TYPE_CHECKING:
 _LAWS = ("largest", "busiest", "occupied", "tiles", "busiest_tiles")
 _MOST_ITEMS = 2**40
 _MOST_BINS = 2**24
-_NEGLIGIBLE = 1e-19  # probability of loads that are left out
-_TINY = 1e-200  # mean load that counts as 0
 _SIGNIFICANCE = 1e-4  # 1 - confidence level of the error of an estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class LoadLaw(Pmf):
-    """The law of one number of a set of loads: a Pmf with an error.
-
-    Attributes
-    ----------
-    error : float
-        Bound on the error of any probability P(number <= x). If ``is_estimate``, the probabilities
-        are shares of simulations, and the bound holds with a confidence of 0.9999
-        (Dvoretzky–Kiefer–Wolfowitz).
-    """
-
-    name: str
-    error: float
-    is_estimate: bool = False
-
-    @classmethod
-    def from_chances(cls, low: int, chances: Any, **options: Any) -> LoadLaw:
-        """Return the law with the chances of low, low + 1, ..., apart from rounding errors."""
-        positive = np.maximum(chances, 0.0)
-        table = tabulate(low, positive / positive.sum())
-        return cls(distribution=table, **options)
-
-    def pmf(self, k: Any = None) -> Any:
-        """Return P(number = k), for a number or an array; by default, for all k, labelled."""
-        if k is not None:
-            return Pmf.pmf(self, k)
-        axis = {self.name: np.arange(self.low, int(self.high) + 1)}
-        return law_array(self.weights, {}, **axis)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Layout:
-    """Bins in groups: the bins in the order of groups, and the place of the first of each group."""
-
-    order: Ints
-    starts: Ints
-    tile: int
-
-    @classmethod
-    def from_groups(cls, groups: Any, bins: int, tile: Any) -> Layout:
-        """Check and return a layout; LawError if the groups do not contain each bin once."""
-        tile = check_integer("tile", tile, least=1, example=128)
-        if isinstance(groups, Sequence | np.ndarray) and not isinstance(groups, str):
-            parts = list(groups)
-            if all(np.ndim(part) == 0 for part in parts):
-                widths = [check_integer("a size of groups", part, least=1) for part in parts]
-                ends = np.cumsum(widths)
-                parts = np.split(np.arange(ends[-1] if len(ends) else 0), ends[:-1])
-        else:
-            count = check_integer("groups", groups, least=1, most=bins, example=8)
-            parts = np.array_split(np.arange(bins), count)
-        order = np.concatenate([np.ravel(part) for part in parts]) if parts else np.empty(0)
-        if not np.array_equal(np.sort(order), np.arange(bins)) or not all(map(len, parts)):
-            raise LawError(
-                f"groups = {groups!r:.60}: expected each of the bins 0 to {bins - 1} in one group: "
-                f"a number of groups, their sizes with the sum {bins}, or lists of bins"
-            )
-        starts = np.cumsum([0, *map(len, parts[:-1])])
-        return cls(order=order.astype(np.int64), starts=starts, tile=tile)
-
-    def measure(self, loads: Ints) -> dict[str, Ints]:
-        """Return the number of each law, for rows of loads of all bins."""
-        tiles = -(-loads // self.tile)
-        return {
-            "largest": loads.max(axis=1),
-            "busiest": self._totals(loads).max(axis=1),
-            "occupied": np.count_nonzero(loads, axis=1),
-            "tiles": tiles.sum(axis=1),
-            "busiest_tiles": self._totals(tiles).max(axis=1),
-        }
-
-    def _totals(self, loads: Ints) -> Ints:
-        return np.asarray(np.add.reduceat(loads[:, self.order], self.starts, axis=1))
 
 
 def _law_property(name: str, meaning: str) -> property:
@@ -164,12 +83,13 @@ class Loads:
     def simulate(self, size: int = sizes.LOADS_TRIALS, seed: int = 0) -> Loads:
         """Return the laws as estimated from ``size`` draws, with confidence bands."""
         size = check_integer("size", size, least=1, example=20_000)
+        source = _Simulated(draw=self._source.draw, layout=self._layout, size=size, seed=seed)
         return Loads(
             items=self.items,
             bins=self.bins,
             method=f"estimate from {size} simulations",
             _layout=self._layout,
-            _source=_simulate(self._source.draw, self._layout, size, seed),
+            _source=source,
         )
 
 
@@ -199,91 +119,30 @@ class _Rows:
         return low, other, chances
 
 
-def _simulate(draw: Any, layout: Layout, size: int, seed: int = 0) -> _Rows:
-    rng, left, parts = np.random.default_rng(seed), size, []
-    while left:
-        rows = min(left, max(1, (1 << 21) // len(layout.order)))
-        parts.append(layout.measure(draw(rows, rng)))
-        left -= rows
-    values = {name: np.concatenate([part[name] for part in parts]) for name in _LAWS}
-    return _Rows(values=values, is_estimate=True, draw=draw)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Fixed:
-    """Laws of loads of bins with fixed probabilities."""
+class _Simulated:
+    """Laws that are estimated from ``size`` draws, which are made on first use."""
 
-    items: int
-    shares: Floats
+    draw: Any
     layout: Layout
-
-    def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        return np.asarray(rng.multinomial(self.items, self.shares / self.shares.sum(), size))
+    size: int
+    seed: int
 
     @cached_property
-    def counts(self) -> Counts:
-        """Return the Poisson counts whose sum is conditioned; equal bins and groups are joined."""
-        rates = self.items * self.shares
-        distinct, place = np.unique(rates, return_inverse=True)
-        first = int(np.searchsorted(distinct, _TINY, side="right"))  # bins that stay empty
-        place = place[self.layout.order] - first
-        kinds: dict[tuple[tuple[int, int], ...], int] = {}
-        for part in np.split(place, self.layout.starts[1:]):
-            used, times = np.unique(part[part >= 0], return_counts=True)
-            if len(used):
-                key = tuple(zip(used.tolist(), times.tolist(), strict=True))
-                kinds[key] = kinds.get(key, 0) + 1
-        return Counts.from_rates(
-            self.items, distinct[first:], [(count, key) for key, count in kinds.items()]
-        )
+    def _rows(self) -> _Rows:
+        rng, left, parts = np.random.default_rng(self.seed), self.size, []
+        while left:
+            rows = min(left, max(1, (1 << 21) // len(self.layout.order)))
+            parts.append(self.layout.measure(self.draw(rows, rng)))
+            left -= rows
+        values = {name: np.concatenate([part[name] for part in parts]) for name in _LAWS}
+        return _Rows(values=values, is_estimate=True, draw=self.draw)
 
     def law(self, name: str) -> LoadLaw:
-        if self.items == 0:
-            return LoadLaw.from_chances(0, [1.0], name=name, error=0.0)
-        if name in ("occupied", "tiles"):
-            tile = self.items if name == "occupied" else self.layout.tile
-            low, chances, error = self.counts.total_tiles(tile)
-            cdf = np.cumsum(chances)
-        else:
-            if name == "busiest_tiles" and self.layout.tile > 1:
-                low, cdf, error = self.counts.most_tiles(self.layout.tile)
-            else:
-                low, high = self._range(name != "largest")
-                cdf, error = self.counts.largest(name != "largest", low, high)
-        cdf = np.maximum.accumulate(np.clip(cdf, 0.0, 1.0))
-        cdf /= cdf[-1]
-        return LoadLaw.from_chances(
-            low, np.diff(cdf, prepend=0.0), name=name, error=2 * error + len(cdf) * 2.0**-53
-        )
+        return self._rows.law(name)
 
-    def _range(self, of_groups: bool) -> tuple[int, int]:
-        """Return the smallest and the largest load of the fullest unit that is not negligible.
-
-        Loads are negatively associated: P(all <= m) is at most the product of the P(load <= m).
-        """
-        from scipy.special import betainc, betaincc
-
-        shares = self.shares
-        if of_groups:
-            shares = np.add.reduceat(shares[self.layout.order], self.layout.starts)
-        distinct, copies = np.unique(
-            np.minimum(shares / self.shares.sum(), 1.0), return_counts=True
-        )
-        items = self.items
-
-        def is_above(m: int) -> bool:
-            return m >= items or copies @ betainc(m + 1.0, items - m, distinct) < _NEGLIGIBLE
-
-        def is_possible(m: int) -> bool:
-            with np.errstate(divide="ignore"):
-                logs = np.log(betaincc(m + 1.0, items - m, distinct)) if m < items else np.zeros(1)
-                return bool(copies @ logs > math.log(_NEGLIGIBLE)) if m < items else True
-
-        least = -(-items // int(copies[distinct > 0].sum()))
-        low, high = first_true(is_possible, least), first_true(is_above, least)
-        assert low is not None
-        assert high is not None
-        return low, max(low, high)
+    def joint(self, first: str, second: str) -> tuple[int, int, Floats]:
+        return self._rows.joint(first, second)
 
 
 def loads(
@@ -328,7 +187,7 @@ def loads(
     spread : {"independent", "even"}
         With ``weights``: the items are independent, or they are spread as evenly as the shares of
         the bins allow (systematic sampling). Then a bin of share p gets items · p items, rounded
-        down or up, and on average exactly this number.
+        down or up, and on average exactly this number. Even spreads are simulated.
 
     Returns
     -------
@@ -374,54 +233,15 @@ def loads(
         check_choice("counts", counts, ("balanced",))
         even = np.diff(np.arange(len(shares) + 1) * items // len(shares))
         return _make_trace(items, None, even, groups, tile)
-    fixed = _Fixed(items=items, shares=shares, layout=layout)
     make = partial(Loads, items=items, bins=len(shares), _layout=layout)
     if weights is None:
-        return make(method="inversion", _source=fixed)
-    law = read_weights(weights)
-    random = _Random(items=items, layout=layout, weights=law, spread=spread)
-    return make(method=f"estimate from {sizes.LOADS_TRIALS} simulations", _source=random)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Random:
-    """Draws of loads of bins with independent random weights."""
-
-    items: int
-    layout: Layout
-    weights: WeightLaw
-    spread: str
-
-    @cached_property
-    def _rows(self) -> _Rows:
-        return _simulate(self.draw, self.layout, sizes.LOADS_TRIALS)
-
-    def law(self, name: str) -> LoadLaw:
-        return self._rows.law(name)
-
-    def joint(self, first: str, second: str) -> tuple[int, int, Floats]:
-        return self._rows.joint(first, second)
-
-    def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        bins = len(self.layout.order)
-        drawn = self.weights.draw(rng, (size, bins))
-        while not (some := drawn.max(axis=1) > 0).all():
-            drawn[~some] = self.weights.draw(rng, (int((~some).sum()), bins))
-        drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
-        drawn /= drawn.sum(axis=1, keepdims=True)
-        if self.spread == "even":
-            return spread_evenly(self.items, drawn, rng)
-        return np.asarray(rng.multinomial(self.items, drawn))
-
-
-def spread_evenly(items: int, shares: Floats, rng: np.random.Generator) -> Ints:
-    """Return loads (rows of bins) of the shares, rounded down or up, with the sum ``items``."""
-    ends = np.cumsum(shares, axis=1)
-    ends *= items
-    ends += rng.random((len(ends), 1))
-    places = np.minimum(np.floor(ends, out=ends).astype(np.int64), items)
-    places[:, -1] = items
-    return np.diff(places, axis=1, prepend=0)
+        source = FixedShares(items=items, layout=layout, shares=shares)
+        return make(method="inversion", _source=source)
+    law, is_even = read_weights(weights), spread == "even"
+    random = RandomShares(items=items, layout=layout, weights=law, is_even=is_even)
+    if random.is_small and not is_even:
+        return make(method="inversion and quadrature", _source=random)
+    return make(method="simulation", _source=random).simulate()
 
 
 def _check_shares(probabilities: Any, bins: int | None) -> Floats:

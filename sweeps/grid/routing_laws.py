@@ -201,7 +201,7 @@ def _draws_of_weights(text: str, layer: Layer) -> Ints:
 
 
 def _draws_of_trace(counts: Ints, layer: Layer) -> Ints:
-    from stochastic.skew.loads import spread_evenly
+    from stochastic.skew.shares import spread_evenly
 
     if counts.shape[1] != layer.experts:
         raise ValueError(
