@@ -31,8 +31,9 @@ _MOST_PAIRS = 2**31 - 1
 class Layer:
     """A layer of experts and its remedies against skew.
 
-    ``capacity`` is the most tokens of an expert over the mean of all experts. The share ``dropped``
-    of the tokens beyond it is dropped; the others move to the experts with the fewest tokens.
+    ``capacity`` is the most tokens of an expert over the mean of all experts, or 0 for no limit.
+    The share ``dropped`` of the tokens beyond it is dropped; the others move to the experts with
+    the fewest tokens.
     ``copies`` experts get a further copy, one by one, each the expert with the most tokens for each
     copy. A further copy belongs to the rank that has the fewest tokens.
     """
@@ -63,8 +64,8 @@ class Layer:
         The experts of a token are distinct, so an expert has at most ``tokens``.
         """
         loads = _limit(loads, self.tokens, 0.0)
-        most = self.capacity * self.pairs / self.experts
-        return _limit(loads, math.ceil(most), self.dropped) if most < self.tokens else loads
+        most = math.ceil(self.capacity * self.pairs / self.experts) or self.tokens
+        return _limit(loads, most, self.dropped)
 
     def busiest_rank(self, loads: Ints, tile_rows: tuple[float, ...]) -> NDArray[np.int32]:
         """Return numbers of the rank with the most tokens; the rows ascend with its tokens.

@@ -25,7 +25,7 @@ from symbolic.equation import Equation, Validity, equation
 from symbolic.errors import DseError
 from symbolic.models._attention import DATA, rate_and_interval
 from symbolic.models._labels import by_label
-from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt, where
+from symbolic.ops import ceil, divide, either, equal, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import MOE_NUMBERS
 
 FITTED = tuple(row.name for row in MOE_NUMBERS)
@@ -196,19 +196,25 @@ def moe_products_time(*inputs):
     when=ROUTED,
     inputs=(
         *("tokens", "topk", "expert_parallel", "moe_rank_experts"),
-        *("moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES, *_PRODUCTS),
+        *("moe_tile_rows", "moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES, *_PRODUCTS),
     ),
 )
-def moe_routed_time(tokens, topk, ranks, rank_experts, busiest_tokens, busiest_experts, *others):
-    """Time of both grouped products, with the rows of a tile that are best for balanced loads."""
+def moe_routed_time(tokens, topk, ranks, rank_experts, chosen_rows, *others):
+    """Time of both grouped products, with the rows of a tile that are best for balanced loads. [s]
+
+    ``moe_tile_rows`` chooses other rows; the time is infinite if no kernel has them.
+    """
+    busiest, others = others[:2], others[2:]
     tiles, products = others[: len(TILE_ROWS)], others[len(TILE_ROWS) :]
     balanced = moe_rank_tokens(tokens, topk, ranks)
     occupied = moe_occupied_experts(balanced, rank_experts)
     expected = _balanced_times(balanced, occupied, balanced / occupied, *products)
     least, result = math.inf, math.inf
-    for rows, count, time_of_rows in zip(TILE_ROWS, tiles, expected, strict=True):
-        loads = busiest_tokens, busiest_experts, count, 1.0
-        result = where(time_of_rows < least, _products_time(loads, rows, *products), result)
+    for rows, count, balanced_time in zip(TILE_ROWS, tiles, expected, strict=True):
+        is_chosen = either(equal(chosen_rows, 0), equal(chosen_rows, rows))
+        time_of_rows = where(is_chosen, balanced_time, math.inf)
+        routed_time = _products_time((*busiest, count, 1.0), rows, *products)
+        result = where(time_of_rows < least, routed_time, result)
         least = minimum(least, time_of_rows)
     return result
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from symbolic.quantity import (
     COUNT0,
     COUNT1,
@@ -192,10 +190,10 @@ EXPERTS = (
     row(
         "capacity_factor",
         "",
-        "(0, inf]",
-        "most tokens of an expert over the mean of all experts",
+        NONNEG,
+        "most tokens of an expert over the mean of all experts; 0: no limit",
         (1, 2),
-        math.inf,
+        0,
     ),
     row("dropped_share", "", SHARE, "share of tokens beyond the capacity that are dropped", None, 1),
     row("expert_copies", "", COUNT0, "further copies of experts with many tokens", (0, 32), 0),
@@ -212,6 +210,14 @@ EXPERTS = (
     row("moe_rank_tokens", "", RATIO, "pairs of a token and an expert on one rank"),
     row("moe_rank_experts", "", RATIO, "experts of one rank"),
     row("moe_occupied_experts", "", RATIO, "experts of one rank that get a token"),
+    row(
+        "moe_tile_rows",
+        "",
+        COUNT0,
+        "rows of a tile: 16, 32, 64, 128 or 256; 0: the best for balanced loads",
+        None,
+        0,
+    ),
     row("moe_dropped_tokens", "", NONNEG, "dropped pairs of a token and an expert, all ranks"),
     *(
         row(f"moe_tiles_{rows}", "", RATIO, f"tiles of {rows} rows of a rank's occupied experts")
