@@ -223,6 +223,11 @@ class WorkLaw(str):
     def __getnewargs__(self) -> Any:
         return str(self), self.pmf, self.content
 
+    def mean_of(self, function: Callable[[Any], Any]) -> float:
+        """Return the mean of a function of the work; the function takes and returns arrays."""
+        law = self.pmf.cut(_TAIL_CUTOFF)
+        return float(law.weights @ function(float(law.low) + np.arange(len(law.weights))))
+
     def order_statistics(self, lanes: float) -> OrderStatistics:
         """Return the moments of a group's longest item and of a single item."""
         return self.imbalance(lanes).order_statistics()
@@ -299,6 +304,7 @@ def contents(labels: Iterable[str]) -> dict[str, str]:
 #: Functions that read the labels of quantities whose labels are laws.
 _READERS: dict[str, Callable[[Any, PathBase, str], str]] = {
     LAW_QUANTITY: read_law,
+    "lengths": read_law,
     "routing": read_routing,
 }
 

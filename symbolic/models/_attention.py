@@ -1,10 +1,15 @@
-"""Equations that models of attention and of experts share."""
+"""Equations that models of attention and of experts share.
+
+Sequences of a batch have the same length, or their lengths follow the law ``lengths``. Then the
+mean work is that of all sequences, and the longest sequence is the mean of the longest of a batch.
+"""
 
 from __future__ import annotations
 
 from symbolic.equation import Equation, equation
 from symbolic.models._labels import by_label
 from symbolic.models.gemm import gemm_rate, time_high, time_low
+from symbolic.models.imbalance import require_law
 from symbolic.ops import minimum, where
 
 DATA = "fitted to ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
@@ -15,13 +20,44 @@ KV_ELEMENT_BYTES = by_label(
 )
 
 
-@equation(source="by definition; a window of 0 is none")
-def prefill_keys(seq_len, window):
-    """Number of keys that the last query sees. [keys]"""
-    return where(window > 0, minimum(window, seq_len), seq_len)
+EQUAL, BY_LAW = {"batch_lengths": "equal"}, {"batch_lengths": "lengths"}
+LENGTHS_SOURCE = "mean over the law of lengths"
 
 
-decode_keys = prefill_keys.copy_as("decode_keys", "context", "window")
+def _same(length):
+    """Length of each sequence. [tokens]"""
+    return length
+
+
+def _mean_length(lengths):
+    """Mean length of a sequence. [tokens]"""
+    return require_law(lengths, "lengths").mean_of(lambda length: length)
+
+
+def _longest(lengths, batch):
+    """Mean length of the longest sequence of a batch. [tokens]"""
+    return require_law(lengths, "lengths").mean_max(batch, 0.0)
+
+
+def length_equations(length: str, longest: str) -> tuple[Equation, ...]:
+    """Return the equations of the mean length of sequences, and of the longest of a batch."""
+    law = {"source": LENGTHS_SOURCE, "when": BY_LAW, "table": True}
+    return (
+        equation(_mean_length, name=length, **law),
+        equation(_same, name=longest, source="equal lengths", when=EQUAL, inputs=[length]),
+        equation(_longest, name=longest, **law),
+    )
+
+
+def visible_keys(length, window):
+    """Number of keys that the last query of the longest sequence sees. [keys]"""
+    return where(window > 0, minimum(window, length), length)
+
+
+def keys_equation(name: str, length: str, **options) -> Equation:
+    """Return the equation of the keys that the last query of a sequence sees."""
+    source = "by definition; a window of 0 is none"
+    return equation(visible_keys, name=name, source=source, inputs=[length, "window"], **options)
 
 
 def rate_and_interval(model: str) -> tuple[Equation, ...]:

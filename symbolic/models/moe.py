@@ -22,9 +22,9 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Equation, Validity, equation
-from symbolic.errors import DseError
 from symbolic.models._attention import DATA, rate_and_interval
 from symbolic.models._labels import by_label
+from symbolic.models.imbalance import require_law
 from symbolic.ops import ceil, divide, either, equal, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import MOE_NUMBERS
 
@@ -120,12 +120,8 @@ def _routed_equation(place: int, name: str) -> Equation:
     )
     def number(routing, *layer):
         """Number of the rank with the most tokens."""
-        if not hasattr(routing, "busiest_rank"):
-            raise DseError(
-                f"routing = {routing!r} is bare text: laws are read where a study or dse.evaluate "
-                "is given one (sweeps.grid.routing_laws.read_routing reads one by hand)"
-            )
-        return routing.busiest_rank(TILE_ROWS, *layer)[place]
+        law = require_law(routing, "routing", "busiest_rank")
+        return law.busiest_rank(TILE_ROWS, *layer)[place]
 
     return number.copy_as(name, *number.inputs, formula=name)
 

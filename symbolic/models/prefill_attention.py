@@ -18,8 +18,19 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, prefill_keys, rate_and_interval
+from symbolic.models._attention import (
+    BY_LAW,
+    DATA,
+    EQUAL,
+    KV_ELEMENT_BYTES,
+    LENGTHS_SOURCE,
+    keys_equation,
+    length_equations,
+    rate_and_interval,
+    visible_keys,
+)
 from symbolic.models._labels import by_label
+from symbolic.models.imbalance import require_law
 from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import PREFILL_NUMBERS
 
@@ -38,7 +49,12 @@ FLASH = "Dao 2023 (FlashAttention-2), 3.3: a block for each tile of queries of a
 #: Number of queries that a block computes.
 TILE = 128.0
 
-SHARED = (*KV_ELEMENT_BYTES, prefill_keys, *rate_and_interval("prefill"))
+SHARED = (
+    *KV_ELEMENT_BYTES,
+    *length_equations("seq_len", "longest_prompt"),
+    keys_equation("prefill_keys", "longest_prompt"),
+    *rate_and_interval("prefill"),
+)
 
 # --- Quantities that depend on the number type of the cache, which the products also use
 
@@ -69,7 +85,7 @@ def prefill_dim(head_dim):
     return power(2, ceil(log2(head_dim)))
 
 
-@equation(source="by definition, of a causal mask")
+@equation(source="by definition, of a causal mask", when=EQUAL)
 def prefill_scores(seq_len, prefill_keys):
     """Number of query-key pairs of one head and sequence that the mask keeps. [pairs]
 
@@ -79,25 +95,60 @@ def prefill_scores(seq_len, prefill_keys):
     return prefill_keys * (prefill_keys + 1) / 2 + (seq_len - prefill_keys) * prefill_keys
 
 
-@equation(source=FLASH)
+@equation(source=FLASH, when=EQUAL)
 def prefill_tiles(seq_len):
     """Number of blocks of one head and sequence. [blocks]"""
     return ceil(seq_len / TILE)
 
 
-@equation(source=FLASH)
+@equation(source=FLASH, when=EQUAL)
 def prefill_late_tiles(prefill_tiles, prefill_keys):
     """Number of blocks whose windows begin after the first key. [blocks]"""
     return maximum(prefill_tiles - ceil(prefill_keys / TILE), 0)
 
 
-@equation(source="tiles of keys that the mask crosses are computed whole")
+@equation(source="tiles of keys that the mask crosses are computed whole", when=EQUAL)
 def prefill_masked_scores(
     seq_len, prefill_tiles, prefill_late_tiles, prefill_diagonal_keys, prefill_edge_keys
 ):
     """Number of pairs of one head and sequence that are computed but masked. [pairs]"""
     diagonal = minimum(TILE, seq_len) * prefill_tiles * prefill_diagonal_keys
     return diagonal + TILE * prefill_late_tiles * prefill_edge_keys
+
+
+@equation(name="prefill_scores", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
+def mean_scores(lengths, window):
+    """Mean number of query-key pairs of one head and sequence that the mask keeps. [pairs]"""
+    return require_law(lengths, "lengths").mean_of(
+        lambda length: prefill_scores(length, visible_keys(length, window))
+    )
+
+
+@equation(name="prefill_tiles", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
+def mean_tiles(lengths):
+    """Mean number of blocks of one head and sequence. [blocks]"""
+    return require_law(lengths, "lengths").mean_of(prefill_tiles)
+
+
+def _late_tiles(length, window):
+    return prefill_late_tiles(prefill_tiles(length), visible_keys(length, window))
+
+
+@equation(name="prefill_late_tiles", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
+def mean_late_tiles(lengths, window):
+    """Mean number of blocks whose windows begin after the first key. [blocks]"""
+    return require_law(lengths, "lengths").mean_of(lambda length: _late_tiles(length, window))
+
+
+@equation(name="prefill_masked_scores", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
+def mean_masked_scores(lengths, window, prefill_diagonal_keys, prefill_edge_keys):
+    """Mean number of pairs of one head and sequence that are computed but masked. [pairs]"""
+    keys = prefill_diagonal_keys, prefill_edge_keys
+    return require_law(lengths, "lengths").mean_of(
+        lambda length: prefill_masked_scores(
+            length, prefill_tiles(length), _late_tiles(length, window), *keys
+        )
+    )
 
 
 @equation(source=f"{FLASH}; products and exponentials overlap in part")
@@ -125,7 +176,7 @@ def prefill_mean_time(
 
 @equation(source=FLASH)
 def prefill_longest_time(
-    seq_len,
+    longest_prompt,
     prefill_block_time,
     prefill_score_time,
     prefill_keys,
@@ -136,8 +187,9 @@ def prefill_longest_time(
     """Time of the block of the last queries. [s]"""
     windowed = prefill_keys + TILE + prefill_edge_keys
     causal = prefill_keys + prefill_diagonal_keys
-    keys = minimum(where(prefill_late_tiles > 0, windowed, causal), seq_len + prefill_diagonal_keys)
-    return prefill_block_time + prefill_score_time * minimum(TILE, seq_len) * keys
+    keys = where(prefill_late_tiles > 0, windowed, causal)
+    keys = minimum(keys, longest_prompt + prefill_diagonal_keys)
+    return prefill_block_time + prefill_score_time * minimum(TILE, longest_prompt) * keys
 
 
 @equation(source="Graham 1969: mean work and a part of the longest job")
