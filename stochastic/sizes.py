@@ -259,6 +259,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "LOADS_QUADRATURE": (500_000_000, None, "products of laws of loads with random weights"),
     "LOADS_PRODUCTS": (10**10, None, "products of laws of loads"),
     "LOADS_TRIALS": (20_000, None, "simulations of random weights; fewer give wider bands"),
+    "ROUTING_LEAST": (64, None, "fewest draws of the loads of experts"),
     "ROUTING_DRAWS": (1024, None, "most draws of the loads of experts"),
     "ROUTING_LOADS": (1 << 16, None, "loads of experts of all draws"),
     "ROUTING_LAYERS": (1 << 12, None, "layers of experts and ranks whose numbers are cached"),

@@ -23,8 +23,8 @@ _EXAMPLES = (
     "balanced, a law of the experts' weights such as 'power: 1.2' or 'dirichlet: 0.3', "
     "or a .csv file with the loads of all experts in each row"
 )
-_LEAST_DRAWS = 64
-_MOST_PAIRS = 2**31 - 1
+_LEAST, _DRAWS, _LOADS = sizes.ROUTING_LEAST, sizes.ROUTING_DRAWS, sizes.ROUTING_LOADS
+_LAYERS, _LOADS_KEPT = sizes.ROUTING_LAYERS, sizes.ROUTING_LOADS_KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +33,8 @@ class Layer:
 
     ``capacity`` is the most tokens of an expert over the mean of all experts, or 0 for no limit.
     The share ``dropped`` of the tokens beyond it is dropped; the others move to the experts with
-    the fewest tokens.
-    ``copies`` experts get a further copy, one by one, each the expert with the most tokens for each
-    copy. A further copy belongs to the rank that has the fewest tokens.
+    the fewest tokens. ``copies`` experts get a further copy, one by one, each the expert with the
+    most tokens for each copy. A further copy belongs to the rank that has the fewest tokens.
     """
 
     tokens: int
@@ -50,8 +49,8 @@ class Layer:
         for name, value in (("topk", self.topk), ("expert_parallel", self.ranks)):
             if value > self.experts:
                 raise ValueError(f"{name} = {value}: expected at most experts = {self.experts}")
-        if self.pairs > _MOST_PAIRS:
-            raise ValueError(f"{self.pairs} pairs: expected tokens * topk up to {_MOST_PAIRS}")
+        if self.pairs > (most := np.iinfo(np.int32).max):
+            raise ValueError(f"tokens * topk = {self.pairs}: expected at most {most}")
 
     @property
     def pairs(self) -> int:
@@ -64,8 +63,8 @@ class Layer:
         The experts of a token are distinct, so an expert has at most ``tokens``.
         """
         loads = _limit(loads, self.tokens, 0.0)
-        most = math.ceil(self.capacity * self.pairs / self.experts) or self.tokens
-        return _limit(loads, most, self.dropped)
+        most = min(self.capacity * self.pairs / self.experts, self.tokens) or self.tokens
+        return _limit(loads, math.ceil(most), self.dropped)
 
     def busiest_rank(self, loads: Ints, tile_rows: tuple[float, ...]) -> NDArray[np.int32]:
         """Return numbers of the rank with the most tokens; the rows ascend with its tokens.
@@ -74,7 +73,7 @@ class Layer:
         of all ranks, and tiles for each number of rows of a tile.
         """
         dropped = self.pairs - loads.sum(axis=1)
-        rank = np.arange(self.experts) * self.ranks // self.experts
+        rank: Ints = np.arange(self.experts) * self.ranks // self.experts
         totals = np.add.reduceat(loads, np.flatnonzero(np.diff(rank, prepend=-1)), axis=1)
         if self.copies:
             loads, rank, totals = _replicate(loads, rank, totals, self.copies)
@@ -173,13 +172,13 @@ class RoutingLaw(str):
         return tuple(rows[min(int(level * len(rows)), len(rows) - 1)].astype(float).tolist())
 
 
-@lru_cache(maxsize=sizes.ROUTING_LOADS_KEPT)
+@lru_cache(maxsize=_LOADS_KEPT)
 def _loads(law: RoutingLaw, content: str, layer: Layer) -> Ints:
     assert law.draw is not None
     return layer.limit(law.draw(layer)).astype(np.int32)
 
 
-@lru_cache(maxsize=sizes.ROUTING_LAYERS)
+@lru_cache(maxsize=_LAYERS)
 def _busiest_rank(
     law: RoutingLaw, content: str, layer: Layer, tile_rows: tuple[float, ...]
 ) -> tuple[tuple[float, ...], NDArray[np.int32]]:
@@ -197,8 +196,7 @@ def _draws_of_weights(text: str, layer: Layer) -> Ints:
         low, high = (1.0, 0.8 * layer.tokens) if layer.pairs > layer.experts else (0.01, 2.0)
         text = f"{text}, {low!r}, {high!r}"
     law = loads(layer.pairs, layer.experts, weights=text, spread="even")
-    draws = min(sizes.ROUTING_DRAWS, sizes.ROUTING_LOADS // layer.experts)
-    return law.sample(max(draws, _LEAST_DRAWS))
+    return law.sample(max(min(_DRAWS, _LOADS // layer.experts), _LEAST))
 
 
 def _draws_of_trace(counts: Ints, layer: Layer) -> Ints:
@@ -209,7 +207,7 @@ def _draws_of_trace(counts: Ints, layer: Layer) -> Ints:
             f"experts = {layer.experts}: the file has the loads of {counts.shape[1]} experts in "
             "each row, expected as many"
         )
-    rows = np.repeat(counts, -(-_LEAST_DRAWS // len(counts)), axis=0)
+    rows = np.repeat(counts, -(-_LEAST // len(counts)), axis=0)
     shares = rows / rows.sum(axis=1, keepdims=True)
     return spread_evenly(layer.pairs, shares, np.random.default_rng(0))
 
@@ -243,8 +241,8 @@ def _read_trace(path: Path) -> tuple[Ints, str]:
 
     columns = read_table(path, header=False).parse_numbers().columns
     cells = [number for column in columns for number in column]
-    if not all(isinstance(number, (int, float)) and 0 <= number < _MOST_PAIRS for number in cells):
-        raise LawError(f"{path}: expected numbers of tokens from 0 on in all columns")
+    if not all(isinstance(number, int) and number >= 0 for number in cells):
+        raise LawError(f"{path}: expected whole numbers of tokens from 0 on in all columns")
     counts = np.array(columns, dtype=np.int64).T
     counts = counts.reshape(1, -1) if counts.ndim == 2 and counts.shape[1] == 1 else counts
     if counts.size == 0 or not counts.any(axis=1).all():

@@ -6,6 +6,8 @@ mean work is that of all sequences, and the longest sequence is the mean of the 
 
 from __future__ import annotations
 
+from typing import Any
+
 from symbolic.equation import Equation, equation
 from symbolic.models._labels import by_label
 from symbolic.models.gemm import gemm_rate, time_high, time_low
@@ -41,11 +43,10 @@ def _longest(lengths, batch):
 
 def length_equations(length: str, longest: str) -> tuple[Equation, ...]:
     """Return the equations of the mean length of sequences, and of the longest of a batch."""
-    law = {"source": LENGTHS_SOURCE, "when": BY_LAW, "table": True}
     return (
-        equation(_mean_length, name=length, **law),
+        equation(_mean_length, name=length, source=LENGTHS_SOURCE, when=BY_LAW, table=True),
         equation(_same, name=longest, source="equal lengths", when=EQUAL, inputs=[length]),
-        equation(_longest, name=longest, **law),
+        equation(_longest, name=longest, source=LENGTHS_SOURCE, when=BY_LAW, table=True),
     )
 
 
@@ -54,7 +55,7 @@ def visible_keys(length, window):
     return where(window > 0, minimum(window, length), length)
 
 
-def keys_equation(name: str, length: str, **options) -> Equation:
+def keys_equation(name: str, length: str, **options: Any) -> Any:
     """Return the equation of the keys that the last query of a sequence sees."""
     source = "by definition; a window of 0 is none"
     return equation(visible_keys, name=name, source=source, inputs=[length, "window"], **options)

@@ -68,7 +68,6 @@ def decode_keys(lengths, window):
     return require_law(lengths, "lengths").mean_of(lambda length: visible_keys(length, window))
 
 
-
 def _per_head(heads, kv_heads, decode_group_fill, is_few):
     """Return 1 if a block reads the cache for a single head, and 0 if for a group of heads."""
     group = heads / kv_heads

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import Equation, Validity, equation
+from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, rate_and_interval
 from symbolic.models._labels import by_label
 from symbolic.models.imbalance import require_law
@@ -110,7 +110,7 @@ TILE_NAMES = tuple(f"moe_tiles_{rows:.0f}" for rows in TILE_ROWS)
 _NUMBERS = ("moe_rank_tokens", "moe_occupied_experts", "moe_dropped_tokens", *TILE_NAMES)
 
 
-def _routed_equation(place: int, name: str) -> Equation:
+def _routed_equation(place, name):
     @equation(
         source="random loads of experts, spread evenly among tokens",
         when=ROUTED,
@@ -169,9 +169,7 @@ def _products_time(loads, rows, hidden, inner, up_matrices, element_bytes, n_sms
 def _balanced_times(tokens, occupied, expert_tokens, *products):
     """Return the time of the products of balanced loads for each of ``TILE_ROWS``."""
     return [
-        _products_time(
-            (tokens, occupied, occupied, ceil(expert_tokens / rows)), rows, *products
-        )
+        _products_time((tokens, occupied, occupied, ceil(expert_tokens / rows)), rows, *products)
         for rows in TILE_ROWS
     ]
 

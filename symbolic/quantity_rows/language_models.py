@@ -107,7 +107,7 @@ ATTENTION = (
     size("batch", "", COUNT1, "sequences of one call", (1, 1024)),
     size("seq_len", "", COUNT1, "tokens of each prompt", (1, 16384)),
     size("context", "", COUNT1, "tokens in the KV cache of each sequence", (1, 131072)),
-    quantity("lengths", labels=(), meaning="law of the lengths of sequences, such as 'poisson:900'"),
+    quantity("lengths", labels=(), meaning="law of lengths of sequences, such as 'poisson:900'"),
     switch(
         "batch_lengths",
         "auto equal lengths",
@@ -205,7 +205,7 @@ EXPERTS = (
         (1, 2),
         0,
     ),
-    row("dropped_share", "", SHARE, "share of tokens beyond the capacity that are dropped", None, 1),
+    row("dropped_share", "", SHARE, "dropped share of tokens beyond the capacity", (0, 1), 1),
     row("expert_copies", "", COUNT0, "further copies of experts with many tokens", (0, 32), 0),
     switch("gated", "true false", "an expert has a gate: three matrices instead of two"),
     *_errors("moe", 0.77, 2.05),
