@@ -17,13 +17,8 @@ from symbolic.errors import DseError
 from symbolic.models.moe import TILE_ROWS
 from tests.papers.language_model_fits import DATA, TYPES
 
-LAYER: dict[str, Any] = {
-    "hidden": 4096,
-    "intermediate": 2048,
-    "experts": 64,
-    "topk": 4,
-    "machine": "h100_sxm",
-}
+SIZES: dict[str, Any] = {"hidden": 4096, "intermediate": 2048, "experts": 64, "topk": 4}
+LAYER = SIZES | {"machine": "h100_sxm"}
 HEADS: dict[str, Any] = {"heads": 32, "kv_heads": 8, "machine": "h100_sxm"}
 LAWS = ["balanced", "power: 1.2", "dirichlet: 0.3"]
 
@@ -223,7 +218,7 @@ def test_the_cost_of_skew_on_an_h100() -> None:
 def test_equal_lengths_are_a_law(window: int) -> None:
     for model, name in (("prefill_attention", "seq_len"), ("decode_attention", "context")):
         given = {**HEADS, "batch": [1, 8, 64], "window": window}
-        plain = dse.evaluate(model, **given, **{name: 4096})
+        plain = dse.evaluate(model, **(given | {name: 4096}))
         law = dse.evaluate(model, **given, lengths="uniform:4096,4096")
         assert (plain.time == law.time).all()
         assert (plain.time_low == law.time_low).all()
