@@ -7,8 +7,6 @@
 0.104918
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

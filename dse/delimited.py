@@ -1,7 +1,5 @@
 """Read delimited text (CSV and similar), and the units in column headers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

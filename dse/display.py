@@ -112,10 +112,9 @@ def table(ds: xr.Dataset) -> Answer:
 
     The table prints as text; in a notebook, a click on a heading sorts it.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Result of :func:`dse.optimum`, of :func:`dse.pareto`, or of a run with few points.
+    Parameters:
+        ds (Dataset): Result of :func:`dse.optimum`, of :func:`dse.pareto`, or of a run with few
+            points.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512]},

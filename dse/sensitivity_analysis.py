@@ -156,11 +156,8 @@ def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
     return math.log(y2 / y1) / math.log(x2 / x1)
 
 
-#: A loop nest is compiled for grids with at least this many points; NumPy computes other grids.
 _COMPILE_POINTS = sizes.EFFECTS_COMPILED
-#: Number of points per block: in a compiled loop nest, and in NumPy.
 _LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-#: Number of points per block if a Dataset is read in blocks.
 BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 
@@ -345,7 +342,6 @@ def _source_of_dataset(
     )
 
 
-#: Maximum number of points that are searched for a feasible configuration around the middle.
 _SEARCH_POINTS = sizes.SEARCHED_AROUND
 _MEANINGS = {
     "first": "share of the variance that the axis explains alone (first-order index of Sobol)",

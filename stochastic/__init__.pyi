@@ -15,7 +15,7 @@ from stochastic.remedies.binning import partition as partition
 from stochastic.remedies.cooperation import granularity as granularity
 from stochastic.remedies.splitting import split as split
 from stochastic.remedies.traces import measured as measured
-from stochastic.skew.loads import Loads as Loads
+from stochastic.skew.law import Loads as Loads
 from stochastic.skew.loads import loads as loads
 from stochastic.trials.simulation import simulate as simulate
 from stochastic.work.correlated_lanes import stickiness as stickiness

@@ -28,11 +28,8 @@ from stochastic.errors import LawError
 Columns = Sequence[Sequence[str]]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-#: Numbers of characters and of records that are read to detect the separator.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
-#: Number of records at the start of a file that are searched for the header.
 _HEADER_RECORDS = sizes.DELIMITED_HEAD
-#: Number of rows searched for numbers before (or after) a row that may be a header.
 _NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: The text of :meth:`DelimitedTable.assumptions` for a file in the most common format.

@@ -94,8 +94,7 @@ def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
 
 
 def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
-    result: npt.NDArray[np.float32] = device_array[:groups].copy_to_host()
-    return result
+    return device_array[:groups].copy_to_host()
 
 
 def _verify_powers(

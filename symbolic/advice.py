@@ -1,7 +1,5 @@
 """Find the guides of a model, and the values of an input at which to look for the next regime."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -15,8 +13,6 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: At most this many whole numbers nearest to the start are all tried. Numbers farther away are
-#: tried in steps of a constant ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is searched from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64

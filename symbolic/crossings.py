@@ -32,7 +32,6 @@ from symbolic.primitives.rule_operations import all_true, any_true
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Number of boxes or points evaluated together.
 _BATCH = sizes.LINES_BATCH
 
 
@@ -145,12 +144,8 @@ def _point_enclosure(array: Any) -> Interval | Decision:
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: Limits for one gap between two edges: maximum number of halvings, and of undecided pieces.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: A piece of a gap is cut into _FINE_PARTS parts if fewer than _FEW_PIECES pieces are undecided,
-#: and otherwise into 2. A bracket of a border is cut into at most _MAX_PARTS parts.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Number of parts into which one step cuts all brackets together (each into at least 2).
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)

@@ -4,8 +4,6 @@ A name has the same unit and domain in all models. Values are stored in SI units
 threads, warps, blocks, instructions, requests) are dimensionless.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity

@@ -127,7 +127,7 @@ def undirected_statistics(root: Node) -> list[StatisticName]:
 
 
 def check_direction(name: StatisticName) -> None:
-    """Raise an error if a statistic depends on whether its formula should be small or large."""
+    """Raise an error if a statistic must know whether small or large values are better."""
     for other in undirected_statistics(reference(name)):
         kind = other.statistic.kind
         row = STATISTICS[kind]
@@ -153,7 +153,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """Return a formula in whose statistics the axis name ``design`` excludes ``axes``."""
+    """Return the formula; in its statistics, ``design`` then stands for all other axes."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))

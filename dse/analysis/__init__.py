@@ -2,7 +2,7 @@
 
 A kernel is compiled and counted for each machine (``dse.cuda``), a model predicts its time
 (:mod:`dse.analysis.prediction`), and measured errors of that model give an interval of the time
-(:mod:`dse.analysis.errors`).
+(:mod:`dse.uncertain.model_errors`).
 """
 
 from __future__ import annotations

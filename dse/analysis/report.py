@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dse.advice.report import Move
-from dse.analysis.errors import ErrorInterval
+from dse.uncertain.model_errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
 
@@ -22,8 +22,7 @@ LIMIT_NAMES: Mapping[str, str] = {
     "tensor": "tensor pipe",
     "integer": "integer pipe",
     "special": "special functions",
-    "latency": "latency",
-    "launch": "launch",
+    "atomic": "atomics",
 }
 _SHORT_NAMES = {
     "dram": "DRAM",
@@ -33,6 +32,7 @@ _SHORT_NAMES = {
     "double_precision": "FP64",
     "integer": "INT",
     "special": "SFU",
+    "atomic": "atomics",
 }
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
@@ -108,6 +108,7 @@ class AnswerOfVariant:
                     "gain": move.gain,
                     "who": move.lever,
                     "next": move.next_bound,
+                    "limit": move.limit,
                 }
                 for move in self.moves
             ]
@@ -298,6 +299,7 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
         until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
         text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        text += f", {move.limit}" if "shipped" in move.limit else ""
         rows.append([move.lever, f"{move.gain:.3g} times", text])
     return Table(title="what would help", columns=("who", "faster", "move"), rows=rows)
 

@@ -108,7 +108,7 @@ def verb_command(name: str) -> click.Command:
         result = best_on_interrupt(lambda: verb(read, **query))
         return result_answer(result, column_order(read))
 
-    run_verb.__doc__ = text.partition("\nParameters\n")[0]
+    run_verb.__doc__ = re.split(r"\nParameters:?\n", text)[0]
     for parameter in reversed(parameters):
         if parameter.name != "progress":
             run_verb = _option(parameter, _help(parameter.name, text))(run_verb)
@@ -116,9 +116,10 @@ def verb_command(name: str) -> click.Command:
 
 
 def _help(name: str, text: str) -> str:
-    """Return the description of a parameter from the docstring ``text``, as one line."""
-    match = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
-    return " ".join(match[1].split()) if match else ""
+    """Return the description of a parameter from a Google or NumPy docstring, as one line."""
+    form = rf"^( *){name}(?: :.*\n\1    | \(.*?\): |: )(.*\n?(?:\1    .*\n?)*)"
+    match = re.search(form, text, re.MULTILINE)
+    return " ".join(match[2].split()) if match else ""
 
 
 def _numbers(texts: list[str]) -> list[Any]:

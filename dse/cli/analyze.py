@@ -1,7 +1,5 @@
 """The command `dse analyze`: predict a kernel's time, its limits, and what would help."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

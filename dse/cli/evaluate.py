@@ -81,12 +81,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
-    from dse.study.possible import (
-        all_indices,
-        impossible_data,
-        impossible_rows,
-        without_impossible,
-    )
+    from dse.study.possible import all_indices, impossible_data, impossible_rows, without_impossible
     from dse.verbs.study import run
 
     at = parse_point(options)

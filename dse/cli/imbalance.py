@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-#: Quantiles are simulated if the law has more values than _VALUES and the group has fewer lanes
-#: than _FEW_LANES.
 _FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
-#: Number of groups in the simulation of quantiles.
 _GROUPS = sizes.LAW_GROUPS
-#: Number of candidate edges of bins if the law has too many values to try all edges.
 _PLACES = sizes.LAW_PLACES
 #: Program that compiles the functions that compute quantiles and bins.
 _BACKGROUND_PROGRAM = """

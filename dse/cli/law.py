@@ -1,7 +1,5 @@
 """The command `dse law`: compute the probability distribution of an output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The command `dse pareto`: find the Pareto front."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -113,12 +113,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 @option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
 def plot(
-    kind: PlotKind,
-    sources: tuple[str, ...],
-    out: Path,
-    size: str | None,
-    dpi: int,
-    **options: Any,
+    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int, **options: Any
 ) -> Any:
     """Draw a figure of a model or of a study.
 

@@ -1,7 +1,5 @@
 """The command `dse quantiles`: compute quantiles of a quantity over the design space."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dse

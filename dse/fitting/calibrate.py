@@ -68,21 +68,17 @@ _REGIMES = {
 class Calibration(FitReport):
     """Quantities fitted to measured rows, with the errors of left-out groups.
 
-    Attributes
-    ----------
-    fits : mapping of str to Fit
-        One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if there
-        are rows in these regimes.
-    by : str or None
-        The column whose labels were left out, one at a time.
-    groups : mapping of str to array
-        (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
-    tried : tuple of mapping
-        For each alternative: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
-    undetermined : tuple of str
-        Quantities that the rows do not determine, and that have the value of the machine.
-    design : tuple of mapping
-        Rows to measure next, best first.
+    Attributes:
+        fits: One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if
+            there are rows in these regimes.
+        by: The column whose labels were left out, one at a time.
+        groups: (predicted - measured) / measured of the rows of each label, by a fit to all other
+            rows.
+        tried: For each alternative: its values (``set``), whether it was chosen (``chosen``), and
+            the error of left-out rows (``error``) or why there is none (``reason``).
+        undetermined: Quantities that the rows do not determine, and that have the value of the
+            machine.
+        design: Rows to measure next, best first.
     """
 
     fits: Mapping[str, Fit]
@@ -177,28 +173,25 @@ def calibrate(
     ``memory``: for ``apsp``, if 𝒯 S_D C < L. With ``regimes="together"`` all three coefficients are
     fitted at once, which does not need L / C.
 
-    Parameters
-    ----------
-    data :
-        As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the regime
-        of each row, if it is known.
-    model : str or Model
-        For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
-    regimes : str
-        For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the maximum to all.
-    machine, workload, set, where, columns, weights, free, per, start, bounds, progress :
-        As for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
-    to : str
-        The measured quantity.
-    residuals : str, optional
-        As for :func:`dse.fit`; default: ``"relative"``, but ``"absolute"`` for TMM.
-    leave_out : str, optional
-        A column; the rows of each of its labels are predicted by a fit to all other rows.
-    choose : mapping, optional
-        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The alternative with the
-        smallest error of left-out rows is chosen. Alternatives whose free quantities the rows do
-        not determine are listed, but never chosen.
+    Parameters:
+        data: As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim``
+            and ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the
+            regime of each row, if it is known.
+        model (str or Model): For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks``
+            and ``bound``.
+        regimes (str): For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the
+            maximum to all.
+        machine, workload, set, where, columns, weights, free, per, start, bounds, progress: As
+            for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
+        to (str): The measured quantity.
+        residuals (str, optional): As for :func:`dse.fit`; default: ``"relative"``, but
+            ``"absolute"`` for TMM.
+        leave_out (str, optional): A column; the rows of each of its labels are predicted by a fit
+            to all other rows.
+        choose (mapping, optional): Labels of switches to try: ``{"clock_overlap": ["none",
+            "full"]}``. The alternative with the smallest error of left-out rows is chosen.
+            Alternatives whose free quantities the rows do not determine are listed, but never
+            chosen.
 
     design : int
         The number of rows to propose for measurement, from the rows without a value of ``to``, or

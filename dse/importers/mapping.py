@@ -234,8 +234,7 @@ class ColumnFormulas:
         if blocks is None or threads is None:
             return None
         size = self.values.get("warp_size", np.full(self.rows, 32.0))
-        launched: NDArray[Any] = blocks * (np.ceil(threads / size) if name == "@warps" else threads)
-        return launched
+        return blocks * (np.ceil(threads / size) if name == "@warps" else threads)
 
 
 _COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %

@@ -90,8 +90,7 @@ def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     """Return numbers multiplied by an exact factor; return labels unchanged."""
     if factor == 1 or values.dtype.kind not in "if":
         return values
-    scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
-    return scaled
+    return values * float(factor.numerator) / float(factor.denominator)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from symbolic.model import Family, Model
 
 
-#: Upper limit on the number of configurations times the number of varied quantities.
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")

@@ -218,9 +218,7 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
     return value - away, value + away
 
 
-#: Maximum number of boxes in an answer that describes possible winners by boxes.
 MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
-#: Maximum number of uncertain inputs in an answer by boxes.
 MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
@@ -327,9 +325,7 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     return Leaf(axes=dims, array=array)
 
 
-#: Maximum number of configurations in an answer.
 MAX_POINTS = sizes.WITHIN_MOST
-#: Maximum number of cells into which the space of uncertain inputs is divided.
 MAX_CELLS = sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
@@ -449,11 +445,7 @@ def _add_output(
 
 
 def _can_be_best_variable(
-    grid: Grid,
-    goal: Goal,
-    inputs: Inputs,
-    condition_dims: tuple[str, ...],
-    feasible: Any,
+    grid: Grid, goal: Goal, inputs: Inputs, condition_dims: tuple[str, ...], feasible: Any
 ) -> tuple[Any, ...]:
     roots = _roots(grid, goal.text)
     if goal.sign < 0:

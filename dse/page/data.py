@@ -259,7 +259,6 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Maximum number of configurations among which the page itself searches the best.
 _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
@@ -313,7 +312,11 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
             "outputs": list(compiled.outputs[: len(compiled.outputs) - len(grid.conditions)]),
             "choices": compiled.choices,
         },
-        "families": _families(grid, compiled),
+        "families": [
+            {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
+            for family in grid.model.regime_families
+            if {family.of, *family.terms.values()} <= set(compiled.outputs)
+        ],
         "guides": _guides(grid, compiled, study._parts.counted_for),
         "figures": figures,
         "best": None if best is None else _best_data(study, grid, indices, best),
@@ -352,14 +355,6 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
         for c in grid.conditions
-    ]
-
-
-def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    return [
-        {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
-        for family in grid.model.regime_families
-        if {family.of, *family.terms.values()} <= set(js_program.outputs)
     ]
 
 
@@ -469,7 +464,7 @@ def _unit(name: str) -> list[Any]:
 
 #: Maximum number of values of one axis on the page of a study.
 _MAX_AXIS_VALUES = 1000
-#: Maximum number of values, on the page of a study, of all tables over several axes together.
+#: Maximum total number of values in the tables of a page that have several axes.
 _MAX_TABLE_VALUES = 10_000
 
 
@@ -493,7 +488,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
-    """Return, for each axis, the indices of the values that the page contains."""
+    """Return the indices of the axis values on the page, evenly spaced where there are many."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]

@@ -62,26 +62,18 @@ def explore(
     axes it contains only some values, and says so. Quantities that only Python can compute are
     included as values along the axes.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        The page of a study has equations; the page of a Dataset, store or comparison has values.
-    path : path
-        File for the page, such as ``"page.html"``; an existing file is replaced.
-    title : str, optional
-        Heading of the page; default: models, machine and workload.
-    note : str, optional
-        Text below the heading, such as what to try.
+    Parameters:
+        source (Study, Comparison, Dataset or path): The page of a study has equations; the page of
+            a Dataset, store or comparison has values.
+        path (path): File for the page, such as ``"page.html"``; an existing file is replaced.
+        title (str, optional): Heading of the page; default: models, machine and workload.
+        note (str, optional): Text below the heading, such as what to try.
 
-    Returns
-    -------
-    Path
-        The path of the page.
+    Returns:
+        Path: The path of the page.
 
-    Raises
-    ------
-    DseError
-        The name does not end in .html, or the source cannot be opened.
+    Raises:
+        DseError: The name does not end in .html, or the source cannot be opened.
 
     >>> import tempfile
     >>> from dse import Study

@@ -112,10 +112,8 @@ class ModelCode:
 def find_model_code(path: str | Path) -> list[ModelCode]:
     """List the Python files that a study would run, except shipped models; run none of them.
 
-    Raises
-    ------
-    DseError
-        The study cannot be read, or names a model that does not exist.
+    Raises:
+        DseError: The study cannot be read, or names a model that does not exist.
     """
     path = Path(path)
     folder = path.resolve().parent

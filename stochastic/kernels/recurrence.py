@@ -35,8 +35,8 @@ def walk(
             s = shape + b
             t = s - shape
             e = (shape - (s - t)) + (b - t)  # s + e = shape + slope·k
-            # three products: c = ratio · s; the term times c (upwards) or k + 1 (downwards); and
-            # the quotient times the divisor, which gives the remainder of the division
+            # three products: c = ratio · s; term · c (upwards) or term · (k + 1) (downwards);
+            # quotient · divisor, from which the remainder of the division follows
             x, xl, y, yl = ratio, ratio_low, s, e
             z = zl = 0.0
             for turn in range(3):

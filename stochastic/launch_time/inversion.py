@@ -1,17 +1,18 @@
 """Compute the law of a launch by inverting generating functions at nodes of the unit circle.
 
 Let each of M slots draw blocks without end. The launch is the first B starts of these M renewal
-processes. Let S_n be the sum of n durations, F their CDF, and H(u) = Σ_n z**n P(S_n = u), so that
-powers of z count starts. A_s is the generating function of the starts of a slot whose running block
-began at or before s and ends after s, but not after t. With A_{-1} = 1,
+processes, and C is the time at which its last block ends. Let S_n be the sum of n durations, F the
+CDF of a duration, and H(u) = Σ_n z**n P(S_n = u), so that powers of z count starts. A_s counts the
+starts of one slot, if the block that runs at time s ends by time t. With A_{-1} = 1,
 
     A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)),
     P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
 
-The term of s is the probability that the B-th block begins at s and all blocks end by t. Chernoff's
-bounds limit the times s, and the other numbers of blocks from which B must be separated. For
-several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a kind, kinds
-that are served earlier contribute A_s, and kinds that are served later contribute A_{s-1}.
+The term of s is the probability that the B-th block begins at s and all blocks end by t. The
+inversion separates B from other numbers of blocks. Chernoff's bounds show which of these numbers,
+and which times s, matter. For several kinds of slots, the powers A**M of the kinds are multiplied.
+In the term of a kind, kinds that are served earlier contribute A_s, and kinds that are served later
+contribute A_{s-1}.
 
 For the joint law of C and the total work T, each duration k gets the factor exp(i·phase·k). Then
 H(u) has the factor exp(i·phase·u), F is a sum of these factors, and the formula is the same.
@@ -45,7 +46,7 @@ _CLEAR = 1e-14  # Smaller probabilities than this are left out; the error bound 
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on the tilt _TILT, in units of 1 / (longest duration).
-_EACH = sizes.TIMES_EACH  # Lower limit on the number of times t per thread.
+_EACH = sizes.TIMES_EACH  # Each thread computes at least this many values of t.
 _JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
 

@@ -317,8 +317,8 @@ def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
 def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
     """Return the moments for an infinite law, and the truncation error of the mean of an item.
 
-    Items longer than the cut are set to the cut. This reduces the mean of the longest item by at
-    most ``lanes`` times the returned error, because a maximum is at most a sum.
+    Items longer than the cut are set to the cut. The longest item loses at most the sum of what
+    all items lose, so its mean falls by at most ``lanes`` times the returned error.
     """
     work = source.cut(eps)
     weights = work.weights * (1.0 - work.missing)

@@ -84,22 +84,17 @@ class TimedLoss:
 def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
     """Fit the noise of measured losses to groups whose work is known.
 
-    Parameters
-    ----------
-    law : Law
-        The law of the loss of a group (:func:`stochastic.imbalance`).
-    loss, measured : array, shape (groups,)
-        The loss of each group computed from its work (lanes · max / sum), and from its clocks.
+    Parameters:
+        law (Law): The law of the loss of a group (:func:`stochastic.imbalance`).
+        loss, measured (array, shape (groups,)): The loss of each group computed from its work
+            (lanes · max / sum), and from its clocks.
 
-    Raises
-    ------
-    LawError
-        There are fewer than 20 groups, the lengths differ, or a loss is not above 0.
+    Raises:
+        LawError: There are fewer than 20 groups, the lengths differ, or a loss is not above 0.
 
-    Notes
-    -----
-    ``offset`` and ``scale`` come from quartiles, on which a few interrupted groups have little
-    influence. A group counts as interrupted if it is more than five ``scale`` from the median.
+    Notes:
+        ``offset`` and ``scale`` come from quartiles, on which a few interrupted groups have little
+        influence. A group counts as interrupted if it is more than five ``scale`` from the median.
     """
     loss, measured = np.asarray(loss, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     if loss.ndim != 1 or loss.shape != measured.shape or len(loss) < 20:

@@ -290,9 +290,8 @@ class Counts:
             ends.append(sign * float(np.min(sign * (logs + limit) / steps)))
         middle = self.items / tile + float(copies @ means)
         low = max(-(-self.items // tile), math.floor(middle + ends[0]))
-        high = min(
-            self.items, -(-self.items // tile) + int(copies.sum()), math.ceil(middle + ends[1])
-        )
+        most = (self.items + int(copies.sum()) * (tile - 1)) // tile
+        high = min(self.items, most, math.ceil(middle + ends[1]))
         return low, max(low, high)
 
 

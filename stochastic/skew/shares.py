@@ -4,129 +4,38 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
-from stochastic.labels import law_array
 from stochastic.skew.counts import NEGLIGIBLE, ROUNDOFF, Counts, Table, poisson_reach
+from stochastic.skew.law import LoadLaw, Loads
 from stochastic.skew.weights import WeightLaw
 from stochastic.work.distribution import first_true, tabulate
 from stochastic.work.pmf import Pmf
 
 _TINY = 1e-200  # mean load that counts as 0
 _LEFT_OUT = 1e-19  # probability of loads that are left out
-_MISSING = 1e-9  # probability that nodes near the middle may leave out
+_MISSING = 1e-9  # probability beyond the first negligible nodes that is accepted
 _MOST = sizes.LOADS_QUADRATURE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class LoadLaw(Pmf):
-    """The law of one number of a set of loads: a Pmf with an error.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FixedLoads(Loads):
+    """Laws of loads of bins with fixed probabilities, ``shares``."""
 
-    Attributes
-    ----------
-    error : float
-        Bound on the error of any probability P(number <= x). If ``is_estimate``, the probabilities
-        are shares of simulations, and the bound holds with a confidence of 0.9999
-        (Dvoretzky–Kiefer–Wolfowitz).
-    """
+    shares: Floats
+    _known: dict[bool, list[Counts]] = field(default_factory=dict)
 
-    name: str
-    error: float
-    is_estimate: bool = False
-
-    def pmf(self, k: Any = None) -> Any:
-        """Return P(number = k), for a number or an array; by default, for all k, labelled."""
-        if k is not None:
-            return Pmf.pmf(self, k)
-        axis = {self.name: np.arange(self.low, int(self.high) + 1)}
-        return law_array(self.weights, {}, **axis)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Layout:
-    """Bins in groups: the bins in the order of groups, and the place of the first of each group."""
-
-    order: Ints
-    starts: Ints
-    tile: int
-
-    @classmethod
-    def from_groups(cls, groups: Any, bins: int, tile: Any) -> Layout:
-        """Check and return a layout; LawError if the groups do not contain each bin once."""
-        tile = check_integer("tile", tile, least=1, example=128)
-        if isinstance(groups, Sequence | np.ndarray) and not isinstance(groups, str):
-            parts = list(groups)
-            if all(np.ndim(part) == 0 for part in parts):
-                widths = [check_integer("a size of groups", part, least=1) for part in parts]
-                ends = np.cumsum(widths)
-                parts = np.split(np.arange(ends[-1] if len(ends) else 0), ends[:-1])
-        else:
-            count = check_integer("groups", groups, least=1, most=bins, example=8)
-            parts = np.array_split(np.arange(bins), count)
-        order = np.concatenate([np.ravel(part) for part in parts]) if parts else np.empty(0)
-        if not np.array_equal(np.sort(order), np.arange(bins)) or not all(map(len, parts)):
-            raise LawError(
-                f"groups = {groups!r:.60}: expected each of the bins 0 to {bins - 1} in one group: "
-                f"a number of groups, their sizes with the sum {bins}, or lists of bins"
-            )
-        starts = np.cumsum([0, *map(len, parts[:-1])])
-        return cls(order=order.astype(np.int64), starts=starts, tile=tile)
-
-    def measure(self, loads: Ints) -> dict[str, Ints]:
-        """Return the number of each law, for rows of loads of all bins."""
-        tiles = -(-loads // self.tile)
-        return {
-            "largest": loads.max(axis=1),
-            "busiest": self._totals(loads).max(axis=1),
-            "occupied": np.count_nonzero(loads, axis=1),
-            "tiles": tiles.sum(axis=1),
-            "busiest_tiles": self._totals(tiles).max(axis=1),
-        }
-
-    def _totals(self, loads: Ints) -> Ints:
-        return np.asarray(np.add.reduceat(loads[:, self.order], self.starts, axis=1))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class InvertedLoads:
-    """Laws of loads, from probabilities of independent counts that are inverted and added up."""
-
-    items: int
-    layout: Layout
-
-    @property
-    def total(self) -> float:
-        """Return the sum of all probabilities."""
-        return 1.0
-
-    @property
-    def error(self) -> float:
-        """Return a bound on the error of probabilities in addition to that of inversions."""
-        return 2 * math.sqrt(self.items) * ROUNDOFF  # rounding of shares (Pinsker's inequality)
-
-    def counts(self, by_group: bool) -> list[Counts]:
-        """Return independent counts of bins, or of groups, whose probabilities add up."""
-        raise NotImplementedError
-
-    def rows(self, by_group: bool, tile: int) -> tuple[int, int] | None:
-        """Return the range of the number of tiles of the fullest unit; None if counts give it."""
-        raise NotImplementedError
-
-    def columns(self, tile: int) -> tuple[int, int]:
-        """Return the range of the number of tiles of all bins."""
-        raise NotImplementedError
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
+        """Return random loads of all bins, in rows."""
+        return np.asarray(rng.multinomial(self.items, self.shares / self.shares.sum(), size))
 
     def law(self, name: str) -> LoadLaw:
-        """Return the law of a number."""
+        """Return the law of a number, such as ``largest``."""
         is_total = name in ("occupied", "tiles")
         x, y, table, error = self._invert("", name) if is_total else self._invert(name, "")
         low, cdf = (y, np.cumsum(table[0])) if is_total else (x, table[:, 0])
@@ -137,11 +46,10 @@ class InvertedLoads:
             error=2 * error + len(cdf) * ROUNDOFF,
         )
 
-    def joint(self, first: str, second: str) -> tuple[int, int, Floats]:
-        """Return the first values of two numbers, and their joint probabilities."""
-        low, other, table, _ = self._invert(first, second)
+    def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
+        low, other, table, error = self._invert(first, second)
         chances = np.maximum(np.diff(table, axis=0, prepend=0.0), 0.0)
-        return low, other, chances / chances.sum()
+        return low, other, chances / chances.sum(), 4 * error
 
     def _invert(self, first: str, second: str) -> tuple[int, int, Floats, float]:
         """Return the first x, the first y, and P(first <= x, second = y); "" sets no condition."""
@@ -150,36 +58,39 @@ class InvertedLoads:
         by_group = first.startswith("busiest")
         x_tile = self.layout.tile if first == "busiest_tiles" else int(first != "")
         y_tile = {"": 0, "occupied": self.items}.get(second, self.layout.tile)
-        columns = self.columns(y_tile) if y_tile else (0, 0)
-        rows = self.rows(by_group, x_tile) if x_tile else None
+        columns = self._columns(y_tile) if y_tile else (0, 0)
+        rows = self._rows(by_group, x_tile) if x_tile else None
         low = rows[0] if rows else 0
         if rows and rows[0] == rows[1]:
             by_group, x_tile, rows = False, 0, None
         is_joined = by_group and x_tile == 1 and not y_tile
-        options = {"by_group": by_group and not is_joined, "rows": rows, "columns": columns}
-        results = [each.invert(x_tile, y_tile, **options) for each in self.counts(is_joined)]
-        table = sum(result[1] for result in results)
-        error = sum(result[2] for result in results) + self.error
-        return low or results[0][0], columns[0], table, error / self.total
+        by_group = by_group and not is_joined
+        results = [
+            counts.invert(x_tile, y_tile, by_group=by_group, rows=rows, columns=columns)
+            for counts in self._counts(is_joined)
+        ]
+        table = np.sum([result[1] for result in results], axis=0)
+        error = math.fsum(result[2] for result in results) + self._error
+        return low or results[0][0], columns[0], table, error
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FixedShares(InvertedLoads):
-    """Laws of loads of bins with fixed probabilities."""
-
-    shares: Floats
-
-    def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        """Return random loads of all bins, in rows."""
-        return np.asarray(rng.multinomial(self.items, self.shares / self.shares.sum(), size))
+    # --- what depends on the law of shares
+    @property
+    def _error(self) -> float:
+        """Return a bound on the error in addition to that of inversions: rounding (Pinsker)."""
+        return 2 * math.sqrt(self.items) * ROUNDOFF
 
     def _units(self, by_group: bool) -> list[Floats]:
-        """Return the shares of the bins of each group, or the share of each."""
+        """Return the shares of the bins of each group, or the share of each group."""
         parts = np.split(self.shares[self.layout.order], self.layout.starts[1:])
         return [np.array([math.fsum(part)]) for part in parts] if by_group else parts
 
-    def counts(self, by_group: bool) -> list[Counts]:
-        """Return Poisson counts; equal bins, or groups, are one kind."""
+    def _counts(self, by_group: bool) -> list[Counts]:
+        """Return independent counts of bins, or of groups, whose probabilities add up."""
+        if by_group not in self._known:
+            self._known[by_group] = [self._poisson_counts(by_group)]
+        return self._known[by_group]
+
+    def _poisson_counts(self, by_group: bool) -> Counts:
         parts = self._units(by_group)
         distinct, place = np.unique(self.items * np.concatenate(parts), return_inverse=True)
         empty = int(np.searchsorted(distinct, _TINY, side="right"))
@@ -188,14 +99,14 @@ class FixedShares(InvertedLoads):
             used, times = np.unique(part[part >= 0], return_counts=True)
             kinds[tuple(zip(used.tolist(), times.tolist(), strict=True))] += 1
         groups = [(count, key) for key, count in kinds.items() if key]
-        return [Counts.from_rates(self.items, distinct[empty:], groups)]
+        return Counts.from_rates(self.items, distinct[empty:], groups)
 
-    def columns(self, tile: int) -> tuple[int, int]:
+    def _columns(self, tile: int) -> tuple[int, int]:
         """Return the range of the number of tiles of all bins."""
-        return self.counts(False)[0].tile_range(tile)
+        return self._counts(False)[0].tile_range(tile)
 
-    def rows(self, by_group: bool, tile: int) -> tuple[int, int] | None:
-        """Return the range of the load of the fullest unit; None for larger tiles.
+    def _rows(self, by_group: bool, tile: int) -> tuple[int, int] | None:
+        """Return the range of the number of tiles of the fullest unit; None if counts give it.
 
         Loads are negatively associated: P(all <= m) is at most the product of the P(load <= m).
         """
@@ -224,32 +135,27 @@ class FixedShares(InvertedLoads):
         return low, high
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RandomShares(InvertedLoads):
-    r"""Laws of loads of bins whose shares are independent weights, divided by their sum.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RandomLoads(FixedLoads):
+    """Laws of loads of bins whose shares are independent weights, divided by their sum.
 
     Let w be a weight, and g(n, s) the probability that a Poisson count with the mean s·w is n.
-    The integral of s**(N - 1)·exp(-s·Σw) gives 1 / Σw**N. So P(each unit meets a condition) is N
-    times the integral over log s of the coefficient of z**N in the product of factors
-    Σ g(n, s) z**n. The trapezoidal rule has an error below 2 cos(θ)**-N / (exp(2πθ/h) - 1) with the
-    step h, for all θ < π/2, because the integrand is analytic where \|Im log s\| < π/2, and its
-    integral there is at most cos(θ)**-N.
+    Because 1 / Σw**N is the integral of s**(N - 1)·exp(-s·Σw) / (N - 1)!, P(each unit meets a
+    condition) is N times the integral over log s of the coefficient of z**N in the product of
+    factors Σ g(n, s) z**n. The trapezoidal rule with the step h has an error of at most
+    2 cos(θ)**-N / (exp(2πθ/h) - 1) for any θ < π/2: where abs(Im log s) <= θ, the integrand is
+    analytic, and its integral is at most cos(θ)**-N. With gamma weights, one node is exact.
     """
 
     weights: WeightLaw
-    is_even: bool = False
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        """Return random loads of all bins, in rows; of even spreads if ``is_even``."""
-        bins = len(self.layout.order)
-        drawn = self.weights.draw(rng, (size, bins))
+        """Return random loads of all bins, in rows."""
+        drawn = self.weights.draw(rng, (size, self.bins))
         while (is_empty := ~(drawn.max(axis=1) > 0)).any():
-            drawn[is_empty] = self.weights.draw(rng, (int(is_empty.sum()), bins))
+            drawn[is_empty] = self.weights.draw(rng, (int(is_empty.sum()), self.bins))
         drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
-        drawn /= drawn.sum(axis=1, keepdims=True)
-        if self.is_even:
-            return spread_evenly(self.items, drawn, rng)
-        return np.asarray(rng.multinomial(self.items, drawn))
+        return np.asarray(rng.multinomial(self.items, drawn / drawn.sum(axis=1, keepdims=True)))
 
     @cached_property
     def _step(self) -> float:
@@ -257,75 +163,53 @@ class RandomShares(InvertedLoads):
         limits = NEGLIGIBLE - self.items * np.log(np.cos(theta))
         return float(np.max(2 * math.pi * theta / limits))
 
-    @cached_property
-    def _centre(self) -> float:
-        """Return log s, where s times the mean of all weights is the number of items."""
-        middle = math.log(self.items / len(self.layout.order)) - math.log(self.weights.mean)
-        if self.weights.concentration:
-            return middle
-        return min(max(middle, self._ends[0]), self._ends[1])
-
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """Return values of log s beyond which the integrand is negligible."""
-        least, most = self.weights.span
-        first = math.log(self.items / len(self.layout.order)) - math.log(most)
-        last = math.log(self.items + float(poisson_reach(NEGLIGIBLE, self.items)))
-        return first - 1 - NEGLIGIBLE / self.items, last - math.log(least)
-
-    @cached_property
-    def is_small(self) -> bool:
-        """True if the laws are inverted in seconds."""
-        if self.items == 0:
-            return True
-        law = self.weights
-        if law.chances is None or law.terms * min(self.items, _MOST) > _MOST or self.items > _MOST:
-            return False
-        nodes = 1 if law.concentration else 30 + 2 / self._step
-        node = self._node(self._centre)
-        return nodes * len(node.bins[0].chances) * (node.reach / 2 + 20 * law.terms) < _MOST
-
-    def _node(self, log_s: float) -> Counts:
+    def _node(self, s: float) -> Counts:
         """Return counts at a node, whose probabilities include the weight of the node."""
-        law, items, bins = self.weights, self.items, len(self.layout.order)
-        s = math.exp(log_s)
-        assert law.chances is not None
-        last = items
-        if law.span[1] < math.inf:
-            mean = s * law.span[1]
-            last = math.ceil(mean + float(poisson_reach(2 * NEGLIGIBLE, mean)))
+        law, items = self.weights, self.items
+        mean = s * min(law.span[1], 2 * items / s)
+        last = max(items, math.ceil(mean + float(poisson_reach(2 * NEGLIGIBLE, mean))))
         n = np.arange(last + 1.0)
+        assert law.chances is not None
         chances = law.chances(n, s)[: items + 1]
         slopes = 2.0 ** np.arange(-3, 9) / items
         logs = np.log(np.exp(np.multiply.outer(slopes, n[: items + 1])) @ chances)
-        reach = float(np.min((bins * logs + 2 * NEGLIGIBLE) / slopes)) - items
+        reach = float(np.min((self.bins * logs + 2 * NEGLIGIBLE) / slopes)) - items  # Chernoff
         log_total = -math.log(items * self._step)
         if law.concentration:
-            total = Pmf.negative_binomial(bins * law.concentration, 1 / (1 + s))
+            total = Pmf.negative_binomial(self.bins * law.concentration, 1 / (1 + s))
             log_total = math.log(total.pmf(items))
         rounding = 150.0 + 2 * len(chances) + law.terms
-        sizes_ = Counter(np.diff(self.layout.starts, append=bins).tolist())
+        groups = Counter(self.layout.sizes.tolist())
         return Counts(
             items=items,
-            bins=[Table(low=0, chances=chances, copies=bins, rounding=rounding)],
-            kinds=[(count, ((0, size),)) for size, count in sizes_.items()],
+            bins=[Table(low=0, chances=chances, copies=self.bins, rounding=rounding)],
+            kinds=[(count, ((0, size),)) for size, count in groups.items()],
             log_total=log_total,
             reach=max(reach, items + 1.0),
         )
 
     @cached_property
-    def _nodes(self) -> tuple[list[Counts], float]:
-        """Return the nodes that are not negligible, and the probability of the others."""
-        if self.weights.concentration:
-            return [self._node(self._centre)], 0.0
+    def nodes(self) -> tuple[list[Counts], float] | None:
+        """Return the nodes and the probability that they leave out; None if they take too long."""
+        law, items = self.weights, self.items
+        if law.chances is None or law.terms * items > _MOST:
+            return None
+        middle = math.log(items / self.bins) - math.log(law.mean)
+        count = 1.0 if law.concentration else 30 + 2 / self._step
+        node = self._node(math.exp(middle))
+        if count * len(node.bins[0].chances) * (node.reach / 2 + 20 * law.terms) > _MOST:
+            return None
+        if law.concentration:
+            return [node], 0.0
+        first = math.log(items / self.bins) - math.log(law.span[1]) - 1 - NEGLIGIBLE / items
+        last = math.log(items + float(poisson_reach(NEGLIGIBLE, items))) - math.log(law.span[0])
+        middle = min(max(middle, first), last)
         for is_full in (False, True):
             result, mass = [], 0.0
             for sign in (1, -1):
                 place = min(sign, 0)
-                while (
-                    self._ends[0] <= (log_s := self._centre + place * self._step) <= self._ends[1]
-                ):
-                    node = self._node(log_s)
+                while first <= (log_s := middle + place * self._step) <= last:
+                    node = self._node(math.exp(log_s))
                     chance = float(node.invert(0)[1][0, 0])
                     if chance > math.exp(-NEGLIGIBLE):
                         result.append(node)
@@ -333,60 +217,40 @@ class RandomShares(InvertedLoads):
                     elif not is_full:
                         break
                     place += sign
-            missing = abs(self.total - mass)
+            missing = abs(1 - law.empty**self.bins - mass)
             if missing < _MISSING:
                 break
         return result, missing
 
     @property
-    def total(self) -> float:
-        """Return P(not all weights are 0)."""
-        return 1.0 - self.weights.empty ** len(self.layout.order)
+    def _error(self) -> float:
+        assert self.nodes is not None
+        law, rounding = self.weights, 2 * math.sqrt(self.items) * ROUNDOFF
+        error = self.nodes[1] + 8 * math.exp(-NEGLIGIBLE) + rounding + self.bins * law.missing
+        return error / (1 - law.empty**self.bins)
 
-    @property
-    def error(self) -> float:
-        """Return a bound on the error by the quadrature, and by the rounding of weights."""
-        rounding = 2 * math.sqrt(self.items) * ROUNDOFF
-        return self._nodes[1] + 8 * math.exp(-NEGLIGIBLE) + rounding + self.weights.missing
+    def _counts(self, by_group: bool) -> list[Counts]:
+        assert self.nodes is not None
+        return [_join_groups(node) if by_group else node for node in self.nodes[0]]
 
-    def counts(self, by_group: bool) -> list[Counts]:
-        """Return the counts at each node of the quadrature."""
-        nodes = self._nodes[0]
-        return [self._join(node) for node in nodes] if by_group else nodes
+    def _columns(self, tile: int) -> tuple[int, int]:
+        most = (self.items + self.bins * (tile - 1)) // tile
+        return -(-self.items // tile), min(self.items, most)
 
-    def _join(self, node: Counts) -> Counts:
-        """Return counts whose bins are the groups, up to the number of items."""
-        bins, kinds = [], []
-        for count, ((_, size),) in node.kinds:
-            chances = node.bins[0].chances
-            for _ in range(size - 1):
-                chances = np.convolve(chances, node.bins[0].chances)[: self.items + 1]
-            rounding = size * (node.bins[0].rounding + len(chances))
-            kinds.append((count, ((len(bins), 1),)))
-            bins.append(Table(low=0, chances=chances, copies=count, rounding=rounding))
-        return replace(node, bins=bins, kinds=kinds)
-
-    def columns(self, tile: int) -> tuple[int, int]:
-        """Return the range of the number of tiles of all bins."""
-        least = -(-self.items // tile)
-        return least, min(self.items, least + len(self.layout.order) - 1)
-
-    def rows(self, by_group: bool, tile: int) -> tuple[int, int] | None:
-        """Return the range of the number of tiles of the fullest unit."""
-        bins = len(self.layout.order)
-        widths = np.diff(self.layout.starts, append=bins) if by_group else np.ones(bins)
-        most = -(-self.items // tile) + int(widths.max()) - 1
-        return -(-self.items // (tile * len(widths))), min(self.items, most)
+    def _rows(self, by_group: bool, tile: int) -> tuple[int, int]:
+        groups = self.layout.sizes if by_group else np.ones(self.bins, dtype=np.int64)
+        most = -(-self.items // tile) + int(groups.max()) - 1
+        return -(-self.items // (tile * len(groups))), min(self.items, most)
 
 
-def spread_evenly(items: int, shares: Floats, rng: np.random.Generator) -> Ints:
-    """Return loads of bins with these shares, in rows: items · share, rounded down or up.
-
-    This is systematic sampling: the mean load of a bin is exactly items · share.
-    """
-    ends = np.cumsum(shares, axis=1)
-    ends *= items
-    ends += rng.random((len(ends), 1))
-    places = np.minimum(ends.astype(np.int64), items)
-    places[:, -1] = items
-    return np.diff(places, axis=1, prepend=0)
+def _join_groups(counts: Counts) -> Counts:
+    """Return counts whose bins are the groups, each with the number of items at most."""
+    table, bins = counts.bins[0], []
+    for count, ((_, size),) in counts.kinds:
+        chances = table.chances
+        for _ in range(size - 1):
+            chances = np.convolve(chances, table.chances)[: counts.items + 1]
+        rounding = size * (table.rounding + len(chances))
+        bins.append(Table(low=0, chances=chances, copies=count, rounding=rounding))
+    kinds = [(table.copies, ((place, 1),)) for place, table in enumerate(bins)]
+    return replace(counts, bins=bins, kinds=kinds)

@@ -258,7 +258,7 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n the number of all samples, and m
 # their mean. With p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # widest range for an exact deviation of an extreme
+_EXACT = sizes.EXTREME_EXACT  # widest range for the exact deviation of a minimum or maximum
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,10 +44,9 @@ class Pmf:
 
     Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
-    Attributes
-    ----------
-    missing : float
-        Bound on the probability that truncation left out, and so on the error of any probability.
+    Attributes:
+        missing: Bound on the probability that truncation left out, and so on the error of any
+            probability.
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
@@ -171,8 +170,7 @@ class Pmf:
         name, arguments = parse_law(text)
         if name in FAMILIES:
             return cls.of_family(name, *arguments)
-        law: Pmf = getattr(cls, name)(*arguments)
-        return law
+        return getattr(cls, name)(*arguments)
 
     @property
     def low(self) -> int:

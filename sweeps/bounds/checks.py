@@ -33,9 +33,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points of a block. The first block is smaller, as it usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: In grids of more points than this, boxes are bounded before single points are evaluated.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
@@ -178,7 +176,6 @@ def first_configuration(
     return result, True
 
 
-#: Number of random points that show which condition excludes the most points.
 _SAMPLE = sizes.CHECK_SAMPLE
 
 

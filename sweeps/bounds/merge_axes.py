@@ -36,13 +36,10 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-#: Maximum number of combinations that are evaluated to merge axes.
 _MAX_COMBINATIONS = sizes.MERGE_MOST
-#: In a first trial, combinations of this number of values per axis are evaluated.
 _TRIED_VALUES = sizes.MERGE_TRIED
 #: Axes are merged only if at most this share of their combinations has distinct rows.
 _MAX_SHARE = 0.75
-#: Problems of at most this number of points are not merged.
 _MIN_POINTS = sizes.MERGE_WORTH
 
 

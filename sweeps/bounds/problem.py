@@ -106,9 +106,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-#: Above this number of rows, rows are only sorted instead of ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
-#: Pieces of at most this number of rows are not split further.
 _MIN_PIECE = sizes.ORDERED_PIECE
 
 
@@ -300,8 +298,7 @@ class BoxProblem:
             return literal_trend(node.args[0])
         if node.op == "reference":
             return literal_trend(float(self.used_leaves[node.args[0]].array))
-        result: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
-        return result
+        return self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
 
     @property
     def points(self) -> float:

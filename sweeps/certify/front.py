@@ -47,7 +47,6 @@ from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import both, constant, reference, substitute, where
 
-#: A row of the loop nest gets axes until it has this number of points.
 _ROW = sizes.LEAF_ROW
 
 
@@ -123,14 +122,10 @@ def compile_objectives_in_time(
     return result[0] if result and not stats.is_late else None
 
 
-#: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: New points are first compared with at most this number of archived points.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: Above this number of new points, the archived points that dominate most of a sample come first.
 _PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
-#: Number of new points in the sample.
 _SAMPLE = sizes.ARCHIVE_SAMPLE
 
 
@@ -186,19 +181,12 @@ class Archive:
             )
 
 
-#: Number of boxes processed together.
 BATCH = sizes.BEAT_BATCH
-#: A box of at most this number of points is scanned; larger boxes are halved.
 MAX_SCAN_POINTS = sizes.BEAT_LEAF
-#: Maximum number of points of all small boxes that one call scans.
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
-#: A loop nest is compiled for problems of more points than this.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: Number of random start points, and maximum number of points of the coarse start grid.
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
-#: Number of archived start points that are improved along one axis after the other.
 _IMPROVED_POINTS = sizes.BEAT_IMPROVED
-#: Number of values tried along an axis, and number of rounds over all axes.
 _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 
 
@@ -445,10 +433,8 @@ class _GapSearch:
 
 
 def _gap_corners(values: Floats) -> Floats:
-    order = np.argsort(values[0])
-    first = np.append(values[0, order], math.inf)
-    second = np.concatenate([[math.inf], values[1, order]])
-    return np.stack([first, second])
+    first, second = values[:, np.argsort(values[0])]
+    return np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
@@ -676,11 +662,8 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-#: After this number of boxes, the gaps of a front of two objectives are searched one by one.
 BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
-#: After this number of boxes, ties are broken point by point.
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
-#: In grids of more points than this, the code that searches gaps is compiled in advance.
 _GAP_MIN_POINTS = sizes.FRONT_VAST
 
 

@@ -24,7 +24,6 @@ from sweeps.runtime.progress import add_done, add_total
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant, where
 
-#: Number of boxes split together, and maximum number of points of a box that is scanned.
 BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 

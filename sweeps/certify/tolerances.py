@@ -43,7 +43,6 @@ from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, i
 ROUNDS, MEAN_PIECES = 20, sizes.RANGES_PIECES
 #: A piece is not halved further if its bound is this close to the minimum (relative distance).
 RELATIVE_TOLERANCE = 1e-4
-#: Number of configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER
 
 
@@ -184,7 +183,6 @@ def _split_pieces(
     return np.tile(owner[selection], 2), low, high
 
 
-#: Maximum number of pieces of all configurations together, and of a single configuration.
 ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 

@@ -225,7 +225,6 @@ def _describe_inputs(eq: Equation, row: Inputs) -> str:
 
 Value = float | Node | Leaf
 
-#: Maximum number of axes of a study; NumPy allows 64 dimensions, and answers need a few more.
 _MOST_AXES = sizes.AXES_MOST
 #: Axes whose labels are names of files.
 _FILE_AXES = ("machine", "workload")

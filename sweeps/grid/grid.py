@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from sweeps.grid.axes import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
-from symbolic.ops import (
-    Node,
-    both,
-    constant,
-    interpret_arrays,
-    reference,
-    references,
-    where,
-)
+from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
 from symbolic.quantities import indexed_quantity
 
 

@@ -343,7 +343,6 @@ class _StatisticBuilder:
                 )
 
 
-#: Maximum number of values of a statistic in memory at once.
 MAX_PORTION_VALUES = sizes.PORTION
 
 

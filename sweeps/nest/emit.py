@@ -25,7 +25,6 @@ from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
-#: A loop along the row with more steps than this is split at its calls.
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
@@ -206,11 +205,8 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Maximum length of a piece of a row, chosen so that buffers fit into the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: A row of at least this length gets no further axis.
 _LONG_ENOUGH = sizes.NEST_LONG
-#: A row of at least this length gets a further axis only if it stays within ROW_PIECE.
 _ACCEPTABLE_ROW = sizes.NEST_SHORT
 
 

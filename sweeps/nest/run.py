@@ -20,13 +20,9 @@ from sweeps.runtime.progress import Listener, RunCounter
 from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
-#: Maximum number of points of a tile. Smaller grids are cut into about four tiles.
 TILE = sizes.RUN_TILE
-#: With at most this number of points, NumPy evaluates a group without compilation or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: With at most this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: If a group has at least this number of points, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -82,7 +78,7 @@ def prepare(
     """
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
-        return ready  # type: ignore[no-any-return]
+        return ready
     sizes = grid.shape(dims)
     count = row_axis_count(sizes) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])

@@ -129,10 +129,9 @@ _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
     """Fill each row of ``out`` with seven terms of the error of the row's mean.
 
-    The terms are: the standard deviation of the replicates' means; the widest gap between values;
-    the sum, and the sum of squares, of the distances to the median divided by the range; the
-    smallest value; the largest value; and the distance by which the tail reaches beyond these two
-    values.
+    Let d be the distance of a value to the median, divided by the range. The terms are: the
+    standard deviation of the replicates' means; the widest gap between values; the sum of d; the
+    sum of d²; the smallest value; the largest value; the distance by which the tail exceeds both.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -238,10 +237,10 @@ _EQUAL_TOLERANCE = 1e-13
 class SamplingDesign:
     """The way in which rows of values were drawn.
 
-    A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts. With fewer than two parts, the draws are all
-    values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
-    ``range_at`` encloses the formula over the laws of its inputs.
+    A row stores the values of draw 0, then those of draw 1, and so on, equally many for each. The
+    draws form ``replicates`` independent parts. If ``replicates`` is 0 or 1, they are not random,
+    but list all values of a law. The ``weights`` of the values in a row sum to 1; all draws have
+    the same weight. ``range_at`` returns bounds on the formula over all values of its inputs.
     """
 
     draws: int
@@ -540,8 +539,7 @@ class RowValues:
         variance = self.sample.means_per_draw(squares).mean(axis=1)
         off, here = self.mean_error(squares, change), np.sqrt(variance)
         below = here - np.sqrt(np.maximum(variance - off, 0.0))
-        result: Floats = np.maximum(below, np.sqrt(variance + off) - here)
-        return result
+        return np.maximum(below, np.sqrt(variance + off) - here)
 
     def geomean_error(self) -> Floats:
         """Return the error of the geometric mean, computed from the error of the mean logarithm."""

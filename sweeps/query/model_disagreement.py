@@ -145,8 +145,7 @@ class _ModelComparison:
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
-        result: NDArray[np.float64] = np.where(compared, differ / np.maximum(compared, 1), np.nan)
-        return result
+        return np.where(compared, differ / np.maximum(compared, 1), np.nan)
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
         """Return a table for each model from flag values to codes; all models share the codes.
@@ -251,5 +250,4 @@ class _ModelComparison:
         with np.errstate(all="ignore"):
             ratio = there / best_scores if goal.sign > 0 else best_scores / there
         ratio = np.where(np.isinf(there), np.inf, np.where(there == best_scores, 1.0, ratio))
-        result: NDArray[np.float64] = np.where(np.isinf(best_scores) | (places < 0), np.nan, ratio)
-        return result
+        return np.where(np.isinf(best_scores) | (places < 0), np.nan, ratio)

@@ -43,16 +43,14 @@ if TYPE_CHECKING:
 # if evaluation takes long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again, and number of random points.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
-#: Maximum number of points of a front that are compared with all its other points.
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise an error if evaluation gives the answer other scores or ranks, or a better point."""
+    """Evaluate the answer again; raise an error if scores or ranks differ, or a point is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}

@@ -330,7 +330,6 @@ class QuerySource(Sliceable, Protocol):
 # --- Lists of configurations over all axes, including idle axes (axes without influence)
 
 
-#: Maximum number of ties or near-best configurations that an answer lists.
 MAX_LISTED = sizes.LISTED_MOST
 
 

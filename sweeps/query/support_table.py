@@ -1,7 +1,5 @@
 """List the options that each verb supports on each source, and why others are unsupported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from symbolic.errors import DseError

@@ -40,7 +40,7 @@ class SearchStats:
         return is_interrupted() or time.monotonic() > self.deadline
 
     def share_time(self, end: float, parts: int) -> None:
-        """Set the deadline of the next of ``parts`` searches that share the time until ``end``."""
+        """Set the deadline of this search: ``parts`` searches share the time until ``end``."""
         if end < math.inf:
             now = time.monotonic()
             self.deadline = now + max(end - now, 0.0) / max(parts, 1)

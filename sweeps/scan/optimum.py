@@ -106,9 +106,7 @@ def unravel_places(
     return places
 
 
-#: Number of points of a tile. Its values are reduced at once and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
-#: Number of points in one block if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
 
 
@@ -236,7 +234,6 @@ def _top_k_of_case(
     return best, result
 
 
-#: A tile is compared with at most this number of points of the front.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 
 

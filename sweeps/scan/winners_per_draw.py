@@ -246,9 +246,7 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
         )
 
 
-#: Number of configurations visited first. Their minima exclude most other configurations.
 _FIRST_VISITED = sizes.LEADERS_FIRST
-#: On fresh draws, a configuration is compared with at most this number of likely winners.
 MAX_RIVALS = sizes.CHANCE_RIVALS
 #: Values with at most this relative difference may be equal: nests and NumPy round differently.
 _ROUNDING = 1e-12

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Maximum number of boxes in memory during a search for all near-best configurations.
 _MAX_BOXES = sizes.LISTED_BOXES
 
 
@@ -261,9 +260,7 @@ class GridProof(GridSource):
         }
 
 
-#: With at most this number of points, a scan is as fast as a proof.
 SCAN_FIRST_POINTS = sizes.SCANNED
-#: Up to this number of points, a proof that takes longer than a scan is replaced by the scan.
 MAX_SCAN_POINTS = sizes.SCANNABLE
 #: Number of points per second that a scan evaluates.
 SCAN_POINTS_PER_SECOND = 1e9

@@ -22,7 +22,6 @@ from sweeps.nest.run import output_groups
 #: Compressions of chunks. New stores use the first by default.
 COMPRESSIONS = ("lz4", "none")
 
-#: Maximum number of points of a tile. A chunk, which is read as a whole, has about CHUNK points.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 
@@ -120,8 +119,7 @@ class StoreLayout:
 
     def dtype(self, output: str) -> np.dtype[Any]:
         """Return the type in which an output is stored."""
-        result: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
-        return result
+        return np.dtype(self.grid.dtype(output)).newbyteorder("<")
 
     def describe(self, tile: Tile) -> str:
         """Return the configurations of a tile as text."""

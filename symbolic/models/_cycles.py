@@ -8,8 +8,6 @@ the number of operations only if the ILP is the number of units that a thread ca
 ``fp_units`` on a CPU. With a smaller ILP, ``flops`` is too high, but times are right.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, maximum, where

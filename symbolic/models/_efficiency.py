@@ -5,8 +5,6 @@ with an exact search: ``Study(model="ipp", axes={"active_sms":
 ...}).optimum(maximize="perf_per_watt")``.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.models import _memory
 from symbolic.models._shared import CORRECTED, PRINTED

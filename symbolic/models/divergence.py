@@ -6,8 +6,6 @@ The thesis sums the cycles of all paths (within 6 % of its measurements). For ma
 expected cycles approach that sum.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

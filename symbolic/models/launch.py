@@ -12,8 +12,6 @@ rate min(1, warp_parallelism / n). Then the launch is simulated, and ``error(...
 of a statistic. As in ``imbalance``, the text object ``distribution`` computes the laws.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.model import Guide, Validity
 from symbolic.models import _shared

@@ -10,8 +10,6 @@ For other machines the same order is assumed, unless ``tpc_map`` is given. The t
 floor plan only as a figure, so the user gives ``tpc_distances``, a matrix that only ``apart`` uses.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

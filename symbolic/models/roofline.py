@@ -10,8 +10,6 @@ tensor units is not counted. If a workload has no ``fp_insts``, all its computat
 floating point.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Validity, equation

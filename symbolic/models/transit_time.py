@@ -5,8 +5,6 @@ is a warp of one multiprocessor. One warp computes at a time. The departure dela
 limit the rate of requests. Transit has no barriers: ``sync_insts`` cost no time.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation, equations_of

@@ -30,7 +30,6 @@ ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
-#: Number of values computed together, so that intermediate arrays stay in the cache.
 _BLOCK = sizes.ELEMENTARY_BLOCK
 #: Number of values on which :func:`_call_reversed` is tested. This is enough, because NumPy's
 #: vectorized functions differ from the C library for some 5 % of values.

@@ -1,7 +1,5 @@
 """Rows of the quantities of power, temperature, placement and energy."""
 
-from __future__ import annotations
-
 from symbolic.quantity import (
     CELSIUS,
     COUNT0,

@@ -1,7 +1,5 @@
 """Rows of the quantities of machines: parts, clocks, rates, caches."""
 
-from __future__ import annotations
-
 from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, cost, resource, row, spec
 
 MACHINE = (
@@ -101,13 +99,7 @@ def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
 
 
 DEVICE = (
-    spec(
-        "release_year",
-        "",
-        "whole [1999, 2100]",
-        "release year of the machine",
-        direction="none",
-    ),
+    spec("release_year", "", "whole [1999, 2100]", "release year of the machine", direction="none"),
     spec(
         "cache_levels",
         "",

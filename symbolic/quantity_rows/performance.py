@@ -1,7 +1,5 @@
 """Rows of the quantities of performance models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from symbolic.quantity import (
@@ -322,6 +320,8 @@ LATENCY_ROOFLINE = (
     less("load_requests", "", NONNEG, "requests that a warp waits for", (0, 300), "mem_insts"),
     less("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
     less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
+    less("atomic_words", "", NONNEG, "words that the atomics of a warp change", (0, 1e3), 0),
+    less("atomic_bytes", "B", NONNEG, "bytes that all atomics change; 0: unknown", (1e3, 1e9), 0),
     less("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
     row("counted_warps", "", COUNT1, "warps of the launch in the counts", (1, 1e6)),
@@ -341,6 +341,7 @@ LATENCY_ROOFLINE = (
         "memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8), 3
     ),
     cost("dispatch_cycles", "cycle", NONNEG, "cycles between starts of blocks", (0, 2), 0),
+    cost("atomic_cycles", "cycle", NONNEG, "cycles of an atomic at an L2 sector", (1, 4), 0),
     cost("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
     row("l1_miss_share", "", SHARE, "share of bytes that miss the L1 cache"),
     row("l2_miss_share", "", SHARE, "share of bytes that miss the L2 cache"),
@@ -358,6 +359,7 @@ LATENCY_ROOFLINE = (
     row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
     row("tensor_time", "s", RESULT, "time of tensor units"),
     row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
+    row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),

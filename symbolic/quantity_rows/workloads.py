@@ -1,7 +1,5 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
-from __future__ import annotations
-
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
@@ -270,20 +268,10 @@ GEMM = (
         0.31,
     ),
     spec(
-        "gemm_compute_power_share",
-        "",
-        POS,
-        "power at gemm_peak, of board_power",
-        (0.3, 1.5),
-        1.0,
+        "gemm_compute_power_share", "", POS, "power at gemm_peak, of board_power", (0.3, 1.5), 1.0
     ),
     spec(
-        "gemm_memory_power_share",
-        "",
-        POS,
-        "power at mem_bandwidth, of board_power",
-        (0.1, 1),
-        0.47,
+        "gemm_memory_power_share", "", POS, "power at mem_bandwidth, of board_power", (0.1, 1), 0.47
     ),
     row("gemm_energy", "J", RESULT, "energy of operations and bytes"),
     row("gemm_idle_power", "W", RESULT, "power between operations"),

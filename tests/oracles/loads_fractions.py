@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 Loads = tuple[int, ...]
@@ -34,9 +34,7 @@ def multinomial(items: int, shares: Sequence[Fraction]) -> dict[Loads, Fraction]
     return result
 
 
-def with_weights(
-    items: int, bins: int, weights: dict[int, Fraction]
-) -> dict[Loads, Fraction]:
+def with_weights(items: int, bins: int, weights: dict[int, Fraction]) -> dict[Loads, Fraction]:
     """Return the probability of all loads of bins with independent weights, not all of them 0."""
     result: Counter[Loads] = Counter()
     total = Fraction(0)
@@ -92,3 +90,71 @@ def laws(
             pair = numbers[first], numbers[second]
             pairs.setdefault((first, second), Counter())[pair] += chance
     return single, pairs
+
+
+def _poisson_terms(items: int, share: Fraction) -> list[Fraction]:
+    return [share**n / math.factorial(n) for n in range(items + 1)]
+
+
+def _product(first: Sequence[Fraction], second: Sequence[Fraction], items: int) -> list[Fraction]:
+    result = [Fraction(0)] * (items + 1)
+    for i, a in enumerate(first):
+        if a:
+            for j in range(min(len(second), items + 1 - i)):
+                result[i + j] += a * second[j]
+    return result
+
+
+def at_most(
+    items: int, shares: Sequence[Fraction], groups: Sequence[Sequence[int]], tile: int, most: int
+) -> Fraction:
+    """Return P(no group has more than ``most`` tiles), from products of polynomials in z.
+
+    >>> at_most(6, [Fraction(1, 3)] * 3, [[0], [1], [2]], 1, 3)
+    Fraction(170, 243)
+    """
+    whole = [Fraction(1)]
+    for group in groups:
+        by_tiles: dict[int, list[Fraction]] = {0: [Fraction(1)]}
+        for place in group:
+            terms = _poisson_terms(items, shares[place])
+            by_tiles = _add_bin(by_tiles, terms, tile, items, most)
+        factor = [sum(column) for column in zip(*map(_pad(items), by_tiles.values()), strict=True)]
+        whole = _product(whole, factor, items)
+    return whole[items] * math.factorial(items)
+
+
+def totals(items: int, shares: Sequence[Fraction], tile: int) -> dict[int, Fraction]:
+    """Return the probability of each Σ ⌈n / tile⌉.
+
+    >>> totals(2, [Fraction(1, 2)] * 2, 2)
+    {1: Fraction(1, 2), 2: Fraction(1, 2)}
+    """
+    by_tiles: dict[int, list[Fraction]] = {0: [Fraction(1)]}
+    for share in shares:
+        by_tiles = _add_bin(by_tiles, _poisson_terms(items, share), tile, items, items)
+    chances = {
+        tiles: terms[items] * math.factorial(items)
+        for tiles, terms in sorted(by_tiles.items())
+        if len(terms) > items
+    }
+    return {tiles: chance for tiles, chance in chances.items() if chance}
+
+
+def _pad(items: int) -> Callable[[list[Fraction]], list[Fraction]]:
+    return lambda terms: terms + [Fraction(0)] * (items + 1 - len(terms))
+
+
+def _add_bin(
+    by_tiles: dict[int, list[Fraction]], terms: list[Fraction], tile: int, items: int, most: int
+) -> dict[int, list[Fraction]]:
+    result: dict[int, list[Fraction]] = {}
+    for tiles, known in by_tiles.items():
+        for more in range(-(-items // tile) + 1):
+            if tiles + more > most:
+                break
+            part = [term if -(-n // tile) == more else Fraction(0) for n, term in enumerate(terms)]
+            product = _product(known, part, items)
+            old = result.get(tiles + more, [Fraction(0)] * (items + 1))
+            result[tiles + more] = [a + b for a, b in zip(old, product, strict=True)]
+    return result

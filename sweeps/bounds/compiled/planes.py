@@ -165,7 +165,6 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
 
 
 INF = math.inf
-#: Up to this number of values, all values of an axis are tried.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
@@ -378,7 +377,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
                 )
             if copied >= 0 and not und[copied] and (origin == n or not flat):
-                # where the step does not copy this step, their signs may differ
+                # unless the later step copies this one, the signs of the two may differ
                 if d == 0 or sign_of(lo[copied], hi[copied], False) == sign:
                     add_weight(value_weights, copied, w)
                     add_weight(log_weights, copied, d)
