@@ -247,7 +247,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "LOADS_THREADS": (1 << 20, 7, "products of a matrix from which threads of BLAS pay"),
     "LOADS_VALUES": (5_000_000, None, "probabilities of loads of all bins"),
     "LOADS_QUADRATURE": (100_000_000, None, "products of laws of loads with random weights"),
-    "LOADS_PRODUCTS": (10**10, None, "products of laws of loads"),
+    "LOADS_PRODUCTS": (2_000_000_000, None, "products of laws of loads"),
     "LOADS_TRIALS": (20_000, None, "simulations of random weights; fewer give wider bands"),
     "ROUTING_LEAST": (64, None, "fewest draws of the loads of experts"),
     "ROUTING_DRAWS": (1024, None, "most draws of the loads of experts"),

@@ -19,6 +19,8 @@ from stochastic.work.pmf import Pmf
 
 _TINY = 1e-200  # mean load that counts as 0
 _LEFT_OUT = 1e-19  # probability of loads that are left out
+_QUADRATURE = 32.0  # minus the logarithm of the error of the quadrature
+_LEAST_NODE = 1e-15  # probability of a node that is left out
 _MISSING = 1e-9  # probability beyond the first negligible nodes that is accepted
 _MOST = sizes.LOADS_QUADRATURE
 
@@ -160,7 +162,7 @@ class RandomLoads(FixedLoads):
     @cached_property
     def _step(self) -> float:
         theta = np.linspace(0, math.pi / 2, 1025)[1:-1]
-        limits = NEGLIGIBLE - self.items * np.log(np.cos(theta))
+        limits = _QUADRATURE - self.items * np.log(np.cos(theta))
         return float(np.max(2 * math.pi * theta / limits))
 
     def _node(self, s: float) -> Counts:
@@ -171,18 +173,26 @@ class RandomLoads(FixedLoads):
         n = np.arange(last + 1.0)
         assert law.chances is not None
         chances = law.chances(n, s)[: items + 1]
-        slopes = 2.0 ** np.arange(-3, 9) / items
-        logs = np.log(np.exp(np.multiply.outer(slopes, n[: items + 1])) @ chances)
-        reach = float(np.min((self.bins * logs + 2 * NEGLIGIBLE) / slopes)) - items  # Chernoff
         log_total = -math.log(items * self._step)
         if law.concentration:
             total = Pmf.negative_binomial(self.bins * law.concentration, 1 / (1 + s))
             log_total = math.log(total.pmf(items))
-        rounding = 150.0 + 2 * len(chances) + law.terms
+        n, low, high = n[: items + 1], -50.0, 600.0 / items
+        for _ in range(60):  # tilt the law, so that the mean sum is the number of items
+            tilt = (low + high) / 2
+            terms = chances * np.exp(tilt * n)
+            is_high = self.bins * float(terms @ n) > items * float(terms.sum())
+            low, high = (low, tilt) if is_high else (tilt, high)
+        mass = terms.sum()
+        log_total += items * tilt - self.bins * math.log(mass)
+        slopes = 2.0 ** np.arange(-3, 9) / items
+        logs = np.log(np.exp(np.multiply.outer(slopes, n)) @ (terms / mass))
+        reach = float(np.min((self.bins * logs + 2 * NEGLIGIBLE) / slopes)) - items  # Chernoff
+        rounding = 200.0 + 4 * len(n) + law.terms + 2 * items * abs(tilt)
         groups = Counter(self.layout.sizes.tolist())
         return Counts(
             items=items,
-            bins=[Table(low=0, chances=chances, copies=self.bins, rounding=rounding)],
+            bins=[Table(low=0, chances=terms / mass, copies=self.bins, rounding=rounding)],
             kinds=[(count, ((0, size),)) for size, count in groups.items()],
             log_total=log_total,
             reach=max(reach, items + 1.0),
@@ -211,7 +221,7 @@ class RandomLoads(FixedLoads):
                 while first <= (log_s := middle + place * self._step) <= last:
                     node = self._node(math.exp(log_s))
                     chance = float(node.invert(0)[1][0, 0])
-                    if chance > math.exp(-NEGLIGIBLE):
+                    if chance > _LEAST_NODE:
                         result.append(node)
                         mass += chance
                     elif not is_full:
@@ -226,7 +236,7 @@ class RandomLoads(FixedLoads):
     def _error(self) -> float:
         assert self.nodes is not None
         law, rounding = self.weights, 2 * math.sqrt(self.items) * ROUNDOFF
-        error = self.nodes[1] + 8 * math.exp(-NEGLIGIBLE) + rounding + self.bins * law.missing
+        error = self.nodes[1] + 3 * math.exp(-_QUADRATURE) + rounding + self.bins * law.missing
         return error / (1 - law.empty**self.bins)
 
     def _counts(self, by_group: bool) -> list[Counts]:
