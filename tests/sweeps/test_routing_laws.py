@@ -90,18 +90,6 @@ def test_the_busiest_rank_is_that_of_a_loop(seed: int) -> None:
     assert [row[0] for row in result] == sorted(row[0] for row in expected)
 
 
-@pytest.mark.parametrize("items", [0, 1, 7, 1000, 2**31])
-def test_even_spreads_round_the_shares_down_or_up(items: int) -> None:
-    rng = np.random.default_rng(1)
-    shares = rng.dirichlet(np.full(50, 0.2), 2000)
-    loads = spread_evenly(items, shares, rng)
-    assert (loads.sum(axis=1) == items).all()
-    assert (np.abs(loads - items * shares) < 1 + 1e-6).all()
-    assert (loads >= 0).all()
-    # the mean is exact: within 5 standard deviations of a rounding
-    assert np.abs((loads - items * shares).mean(axis=0)).max() < 2.5 / np.sqrt(2000)
-
-
 def test_the_default_range_of_a_power_law_depends_on_the_tokens() -> None:
     many = read("power: 1.2").draw(layer(tokens=1000, topk=2, experts=8))
     assert (many == read("power: 1.2, 1, 800").draw(layer(tokens=1000, topk=2, experts=8))).all()
@@ -117,7 +105,7 @@ def test_the_default_range_of_a_power_law_depends_on_the_tokens() -> None:
     [
         ("powr: 1.2", "did you mean 'power'"),
         ("power: x", "power"),
-        ("power: 1.2, 2, 1", "0 < low < high"),
+        ("power: 1.2, 2, 1", "above low"),
         ("power: inf", "power"),
         ("power", "expected balanced"),
         ("dirichlet: 0", "above 0"),
