@@ -31,6 +31,22 @@ _WORDS = {
 _UNIT_OF_WORD = {word: unit for unit, words in _WORDS.items() for word in words.split()}
 
 
+def split_commas(text: str) -> list[str]:
+    """Split a text at commas outside brackets.
+
+    >>> split_commas("a, min(b, c)")
+    ['a', 'min(b, c)']
+    """
+    pieces, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth <= 0:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+    return [piece.strip() for piece in pieces]
+
+
 def split_header(text: str) -> tuple[str, str | None]:
     """Split a header such as ``time [ms]`` into a name and a unit (None if it has no unit)."""
     match = _BRACKETS.fullmatch(text)

@@ -31,9 +31,7 @@ from symbolic.quantities import Quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
-
 
 #: Larger of the two steps for a derivative, in the logarithm of an input.
 _STEP = 1e-4
@@ -449,9 +447,7 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
             best = places[np.argmin((away**2).sum(axis=1))]
             point = {**source.point, **dict(zip(dims, best.tolist(), strict=True))}
             return replace(source, point=point)
-        if all(
-            s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()
-        ):
+        if all(s.stop - s.start == sizes[d] or d in source.fixed_axes for d, s in box.items()):
             return source
         reach = 2 * reach + 1
 
@@ -465,14 +461,12 @@ def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
 
 
-def _raise_constant(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> None:
+def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
     from symbolic.answer import value_text
 
     values = ", ".join(
         f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
-        for text, part in decompositions.items()
+        for text, part in parts.items()
     )
     raise DseError(
         f"{values} at every point that counts, so there is no variance to decompose: sweep other "
@@ -480,14 +474,12 @@ def _raise_constant(
     )
 
 
-def _attributes(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> dict[str, Any]:
+def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
     }
-    has_gaps = any(p.count < _points(source, text) for text, p in decompositions.items())
+    has_gaps = any(p.count < _points(source, text) for text, p in parts.items())
     treatment = "every point of the grid has the same weight"
     if has_gaps:
         treatment = (
@@ -495,7 +487,7 @@ def _attributes(
             "or have no number are left out, which makes the axes depend on each other: the "
             "first-order index of an axis may then exceed its total index"
         )
-    constant = [text for text, part in decompositions.items() if part.is_constant]
+    constant = [text for text, part in parts.items() if part.is_constant]
     notes = [f"{text} is the same at every point: it has no indices" for text in constant]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",

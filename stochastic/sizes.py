@@ -271,7 +271,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "WALK_STEPS": (1_000_000, 101, "steps of the recurrence from the mode"),
 }
 
-
 #: Names of the sizes above which a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 

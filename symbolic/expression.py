@@ -396,11 +396,9 @@ class _Parser:
                 word.position,
             )
         names = tuple(axis.text for axis in axes)
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                source.fail(
-                    f"{kind} names the axis {name} twice: remove one", axes[number].position
-                )
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                source.fail(f"{kind} names the axis {name} twice: remove one", axes[k].position)
         if kind == "error":
             inner = test.node.args[0] if test.node.op == "reference" else None
             if not isinstance(inner, StatisticName) or inner.statistic.kind == "error":

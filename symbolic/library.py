@@ -151,9 +151,7 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
 
 def _find_file(name: str, digest: str) -> Path:
     # a name with a slash could lead out of the folders
-    named = [
-        path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
-    ]
+    named = [p for f in search_folders() if f.is_dir() for p in f.glob("*.py") if p.stem == name]
     others = []
     for path in (*([_LOADED_FILES[digest]] if digest in _LOADED_FILES else []), *named):
         try:
@@ -243,17 +241,15 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
     )
 
 
-def _add_flags(
-    quantities: Mapping[str, Quantity], equations: Iterable[Equation]
-) -> dict[str, Quantity]:
-    """Return the quantities, with the flags (meanings of values) that their equations declare.
+def _add_flags(known: Mapping[str, Quantity], equations: Iterable[Equation]) -> dict[str, Quantity]:
+    """Return the known, with the flags (meanings of values) that their equations declare.
 
     A quantity has no flags if its equations give different meanings to one value.
     """
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
         result.setdefault(eq.name, set()).update(eq.flags.items())
-    rows = dict(quantities)
+    rows = dict(known)
     for name, flags in result.items():
         agree = len(dict(flags)) == len(flags)
         rows[name] = replace(rows[name], flags=tuple(sorted(flags)) if agree else ())

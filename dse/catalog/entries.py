@@ -170,9 +170,7 @@ class Entry(DisplayMixin):
             [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
             for name, row in data["values"].items()
         ]
-        closed = [
-            [name, shorten(lacking)] for name, lacking in data.get("closed_models", {}).items()
-        ]
+        closed = [[n, shorten(lacking)] for n, lacking in data.get("closed_models", {}).items()]
         capability = self.compute_capability
         return Answer(
             kind=self._kind,
@@ -593,9 +591,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
         except DseError:  # a user's model that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
-        lacking = dict.fromkeys(
-            each for need in needed for each in _missing_inputs(need, entry, model)
-        )
+        lacking = dict.fromkeys(x for need in needed for x in _missing_inputs(need, entry, model))
         if lacking:
             missing[name] = tuple(lacking)
     return missing

@@ -79,9 +79,7 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
     shown = [row for row in data["rows"] if row["rank"] <= (top or _ROWS)]
     rest = ds.chance.isel(rank=slice(top or _ROWS, None)).sum("rank") + ds.left
     error = f" ± {ds.left_error.item():.2g}" if not rest.ndim and ds.left.item() else ""
-    notes = [
-        "chance of all others: " + ", ".join(f"{x:.3g}" for x in rest.values.reshape(-1)) + error
-    ]
+    notes = ["chance of all others: " + ", ".join(f"{x:.3g}" for x in rest.values.flat) + error]
     if "verdict" in data:
         again = f"measure rank {data['run_again']} again first"
         notes += [

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from stochastic import Law
     from stochastic.labels import DatasetParts
 
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 _FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
 _GROUPS = sizes.LAW_GROUPS

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from sweeps.grid.axes import Axis
     from sweeps.runtime.progress import Outcome
 
-
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 _VALUES_SHOWN = 8
 #: Rates of at least this number of configurations per second are written in millions.

@@ -92,9 +92,7 @@ def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
     return Answer(kind="Sensitivity", title="", tables=tables, notes=notes, data=data)
 
 
-def _tables(
-    text: str, result: Mapping[str, Any], place_text: str, notes: list[str]
-) -> Iterator[Table]:
+def _tables(text: str, result: Mapping[str, Any], place: str, notes: list[str]) -> Iterator[Table]:
     """Yield the tables of one output's axes and elasticities; note why elasticities are missing."""
     unit = result["unit"]
     mean, std, here = (value_text(result[name], unit) for name in ("mean", "std", "value"))
@@ -109,18 +107,15 @@ def _tables(
             for name, a in axes
         ],
     )
-    moving = {
-        name: max(abs(_or_zero(slopes[key])) for key in _SLOPES)
-        for name, slopes in result["inputs"].items()
-    }
+    moving = {n: max(abs(_or_zero(s[k])) for k in _SLOPES) for n, s in result["inputs"].items()}
     names = sorted((name for name in moving if moving[name] > 1e-4), key=lambda n: -moving[n])
     if math.isnan(result["value"]):
-        notes.append(f"no elasticities at {place_text}: {text} has no feasible value there")
+        notes.append(f"no elasticities at {place}: {text} has no feasible value there")
     elif not names:
-        notes.append(f"{text} = {here} at {place_text}: no input changes it")
+        notes.append(f"{text} = {here} at {place}: no input changes it")
     else:
         yield Table(
-            title=f"{text} = {here} at {place_text}; elasticities:",
+            title=f"{text} = {here} at {place}; elasticities:",
             columns=("input", "elasticity", "downwards", "upwards"),
             rows=[
                 [n, *(_format(result["inputs"][n][key], ".4f") for key in _SLOPES)] for n in names

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
-
 #: For each regime of TMM: the condition that selects its rows, the fitted coefficients, and the
 #: coefficients that are set to 0.
 _REGIMES = {
@@ -330,9 +329,7 @@ def _calibrate_by_label(
     fitted: dict[str, float] = {}
     undetermined: dict[str, None] = {}
     slopes = np.zeros((labels.size, len(values)))
-    order = sorted(
-        dict.fromkeys(labels.tolist()), key=lambda one: -int(measured[labels == one].sum())
-    )
+    order = sorted(dict.fromkeys(labels.tolist()), key=lambda x: -int(measured[labels == x].sum()))
     for label in order:
         here = labels == label
         which = {switches[0]: label} if switches else {}

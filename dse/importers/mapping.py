@@ -90,8 +90,7 @@ def find_map(records: Records) -> ColumnMap | None:
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
-    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
-    return next(known, None)
+    return next((m for m in maps.values() if m.known_by and names.issuperset(m.known_by)), None)
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:

@@ -392,9 +392,7 @@ def ranges_of(
     if taken:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
-    coords: dict[str, Any] = {
-        name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
-    }
+    coords: dict[str, Any] = {n: e for n, e in axis_coordinates(grid).items() if e[0] in used}
     if "end" in used:
         coords["end"] = list(ENDS)
     return assemble(variables, coords, attributes)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from stochastic import Pmf
 
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 #: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]
@@ -407,17 +406,15 @@ def _summands(node: Node) -> list[list[str]]:
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
-def _best_data(
-    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
-) -> dict[str, Any]:
+def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
+    whole = all(len(index[name]) == axis.size for name, axis in grid.axes.items())
     if grid.points > _MAX_SEARCHED or not whole:
-        query["found"] = _search_best(study, indices, best)
+        query["found"] = _search_best(study, index, best)
     return query
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-
 _HERE = Path(__file__).parent
 #: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (

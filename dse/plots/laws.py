@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dse.uncertain.output_law import OutputLaw
     from stochastic import Launch, Law
 
-
 _BINS = 60
 #: Maximum number of outcomes of the pair (max, sum) for which single probabilities are drawn.
 _MAX_OUTCOMES = 20_000_000

@@ -169,37 +169,32 @@ def with_model_error(
     if not measured:
         return model, None
     limits = limit_quantities(model)
-    classes = [limit_class({name: 1.0}) for name in limits] or ["kernel"]
+    classes = [f"{limit_class({name: 1.0})}_error" for name in limits] or ["kernel_error"]
     levels = np.clip((np.arange(_ERROR_VALUES) + 0.5) / _ERROR_VALUES, *_ERROR_LEVELS)
     errors = {}
-    for each in classes:
-        known, _ = _class_for(max(measured, key=len), machine, each)
+    for name in classes:
+        known, _ = _class_for(max(measured, key=len), machine, name.removesuffix("_error"))
         assert known is not None
-        errors[f"{each}_error"] = np.exp(np.interp(levels, _file()[0], known.quantiles))
+        errors[name] = np.exp(np.interp(levels, _file()[0], known.quantiles))
 
     def choose(*values: Any) -> Any:
         known = dict(zip(errors, values[len(limits) :], strict=True))
-        largest, error = 0.0, known[f"{classes[0]}_error"]
-        for each, time in zip(classes, values[: len(limits)], strict=False):
-            error = where(time > largest, known[f"{each}_error"], error)
-            largest = maximum(largest, time)
+        largest, error = 0.0, known[classes[0]]
+        for name, time in zip(classes, values[: len(limits)], strict=False):
+            error, largest = where(time > largest, known[name], error), maximum(largest, time)
         return error
 
     def product(predicted_time: Any, model_error: Any) -> Any:
         return predicted_time * model_error
 
-    factor: dict[str, Any] = {"domain": "(0, inf)", "meaning": "measured time / predicted time"}
-    rows = [quantity(name, **factor) for name in (*errors, "model_error")]
-    rows.append(
-        quantity("predicted_time", unit="s", domain="[0, inf]", meaning="time of the model")
-    )
     equations = [
-        replace(each, name="predicted_time") if each.name == "time" else each
-        for each in model.equations
+        *(replace(e, name="predicted_time") if e.name == "time" else e for e in model.equations),
+        equation(choose, name="model_error", source=_SOURCE, inputs=(*limits.values(), *errors)),
+        equation(product, name="time", source=_SOURCE),
     ]
-    inputs = (*limits.values(), *errors)
-    equations.append(equation(choose, name="model_error", source=_SOURCE, inputs=inputs))
-    equations.append(equation(product, name="time", source=_SOURCE))
+    meaning = "measured time / predicted time"
+    rows = [quantity(n, domain="(0, inf)", meaning=meaning) for n in (*errors, "model_error")]
+    rows.append(replace(model.quantity("time"), name="predicted_time"))
     quantities = {**model.quantities, **{row.name: row for row in rows}}
     law = JointRows(columns=errors, weights=(Fraction(1, _ERROR_VALUES),) * _ERROR_VALUES)
     return replace(model, equations=tuple(equations), quantities=quantities), law
@@ -312,19 +307,11 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
                 result.append(ErrorClass(**about, quantiles=tuple(quantiles.tolist())))
             for one in machines if wanted not in ("", OTHERS) else ():
                 of_one = chosen & (machine == one)
-                many = len({*kernel[of_one]})
                 if of_one.sum() >= MIN_ROWS:
-                    result.append(
-                        ErrorClass(
-                            model=name,
-                            limit=wanted,
-                            machine=one,
-                            machines=(one,),
-                            kernels=many,
-                            rows=int(of_one.sum()),
-                            quantiles=tuple(row_quantiles(error[of_one]).tolist()),
-                        )
-                    )
+                    about |= {"machine": one, "machines": (one,), "rows": int(of_one.sum())}
+                    about |= {"kernels": len({*kernel[of_one]})}
+                    quantiles = row_quantiles(error[of_one])
+                    result.append(ErrorClass(**about, quantiles=tuple(quantiles.tolist())))
     return result
 
 

@@ -61,9 +61,7 @@ def _first_point_of_case(
 ) -> dict[str, int] | None:
     used = grid.sort_axes(grid.node_dims(node, key) & set(axes))
     shape = grid.shape(used) or (1,)
-    first, blocks = (
-        Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS)
-    )
+    first, blocks = (Tiling(shape[:-1], shape[-1], n) for n in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS))
     many = math.prod(shape) > _MAX_SCAN_POINTS
     for tiling, count in ((first, 1), (blocks, 0 if many else blocks.count)):
         for number in range(count):

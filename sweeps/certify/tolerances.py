@@ -177,8 +177,7 @@ def _split_pieces(
         lows.append(a)
         highs.append(b)
     low, high = (
-        {name: np.concatenate([side[name] for side in sides]) for name in names}
-        for sides in (lows, highs)
+        {n: np.concatenate([s[n] for s in sides]) for n in names} for sides in (lows, highs)
     )
     return np.tile(owner[selection], 2), low, high
 
@@ -247,8 +246,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    index = unravel(numbers, grid.shape(plain))
-    along = dict(zip(plain, index, strict=True))
+    along = dict(zip(plain, unravel(numbers, grid.shape(plain)), strict=True))
 
     def leaf_values(leaf: Leaf) -> Any:
         return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])

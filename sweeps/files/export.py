@@ -33,11 +33,9 @@ from symbolic.json_text import check_json_length, read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-
 # We do not use the netCDF4 library, because it stores a fill value with every text variable. If two
 # such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
 # also kill the process if a write fails on a full disk. So we give it an :class:`UnfailingFile`.
-
 #: After a failure, writes of up to this size are cached so that they can be read again. [B]
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (

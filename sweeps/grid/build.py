@@ -126,7 +126,6 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "divide": _divide,
 }
 
-
 #: Time after which work moves to threads [s], and number of pieces of work per thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sweeps.scan.values import FormulaValues
     from sweeps.scan.winners_per_draw import DrawScores
 
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -183,10 +182,7 @@ class RankedPoints:
     @classmethod
     def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
         """Join several lists of points over the same axes."""
-        places = {
-            axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
-            for axis in parts[0].places
-        }
+        places = {a: np.concatenate([p.places[a] for p in parts], axis=-1) for a in parts[0].places}
         return cls(places=places, scores=np.concatenate([part.scores for part in parts], axis=-1))
 
 
@@ -385,8 +381,7 @@ def list_all_points(
 ) -> RankedPoints:
     """Return the configurations at flat indices over ``dims``, for all values of the other axes."""
     idle = [axis for axis in sizes if axis not in dims]
-    count = flat.size * math.prod(sizes[axis] for axis in idle)
-    check_listable(count, what, idle)
+    check_listable(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
     split = unravel(flat, [sizes[axis] for axis in dims])
     return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
 

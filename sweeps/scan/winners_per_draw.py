@@ -102,8 +102,7 @@ class GridDrawScores(DrawScores):
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
         """Call a consumer with the configurations whose indices are in ``flat``."""
         grid, rest = self.grid, self.axes
-        split = unravel(flat, grid.shape(rest))
-        places = dict(zip(rest, split, strict=True))
+        places = dict(zip(rest, unravel(flat, grid.shape(rest)), strict=True))
         for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)
             for axis, place in at.items():

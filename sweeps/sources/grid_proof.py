@@ -52,7 +52,6 @@ from symbolic.ops import Node, constant
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _MAX_BOXES = sizes.LISTED_BOXES
 
 

@@ -33,7 +33,6 @@ wide_fp_insts = narrow_fp_insts.copy_as(
     symbol=r"\#FusedFP",
 )
 
-
 wide_fp_insts_cpu = narrow_fp_insts_cpu.copy_as(
     *("wide_fp_insts", "fp_vec_insts", "fp_vec_fused_insts"), symbol=r"\#FusedFP"
 )

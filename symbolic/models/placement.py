@@ -55,7 +55,6 @@ ADVICE = Guide(
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
 
-
 #: Maximum number of sets of TPCs whose distances are compared one by one.
 MAX_CHOICES = 1_000_000
 

@@ -17,10 +17,8 @@ from symbolic.quantity import (
 )
 
 
-def _insts(insts: str, kind: str, default: str | int = 0) -> Quantity:
-    return row(
-        f"{insts}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1e4), default
-    )
+def _insts(name: str, kind: str, default: str | int = 0) -> Quantity:
+    return row(f"{name}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1e4), default)
 
 
 def _unit(unit: str, kind: str, most: float) -> tuple[Quantity, ...]:
