@@ -6,7 +6,8 @@ may divide a long context (splits), and a further step merges their results. Thr
 as the root of the sum of squares: the time of a lone block, the time of all blocks on their
 multiprocessors, and the time in which DRAM sends the part of the KV cache that does not fit into
 the L2 cache. The whole context determines the splits and the kernel, also if a window hides most of
-it.
+it. If ``lengths`` is given, it is the law of the contexts of a batch: the work is the mean of all
+contexts, and the longest context determines the splits, the kernel and the lone block.
 
 Ten numbers belong to a GPU. Two belong to the library on this GPU: ``decode_waves``, and
 ``decode_group_fill``, the number of blocks from which on the library takes the kernel for groups.

@@ -5,7 +5,8 @@ tensor cores and an exponential of each score between them. Tiles that the mask 
 whole. Blocks differ in length, because late queries see more keys. The time is that of the mean
 multiprocessor plus a part of the longest block, but not less than that of the longest block. Before
 the blocks run, rotated queries, keys and values are written in the number type of the cache, and
-read again. No time is below the floor of the machine.
+read again. No time is below the floor of the machine. If ``lengths`` is given, the prompts of a batch
+have random lengths: ``lengths`` is their law, and the work is the mean of all prompts.
 
 Ten numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together.

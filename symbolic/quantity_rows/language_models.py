@@ -180,8 +180,7 @@ EXPERTS = (
     quantity(
         "routing",
         labels=(),
-        meaning="law of the loads of experts: 'balanced', 'power: 1.2', 'dirichlet: 0.3', or a "
-        "file of loads",
+        meaning="law of the loads of experts, such as 'power: 1.2' or a file of loads",
     ),
     switch(
         "moe_loads",
