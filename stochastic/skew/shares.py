@@ -277,17 +277,6 @@ class EvenLoads(Loads):
 
     weights: WeightLaw
 
-    @cached_property
-    def _estimate(self) -> Loads:
-        return self.simulate()
-
-    def law(self, name: str) -> LoadLaw:
-        """Return the law of a number, as estimated."""
-        return self._estimate.law(name)
-
-    def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
-        return self._estimate._joint(first, second)
-
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random loads of all bins, in rows."""
         return spread_evenly(self.items, _draw_shares(self.weights, (size, self.bins), rng), rng)

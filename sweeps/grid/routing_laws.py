@@ -27,7 +27,7 @@ _LEAST, _DRAWS, _LOADS = sizes.ROUTING_LEAST, sizes.ROUTING_DRAWS, sizes.ROUTING
 _LAYERS, _LOADS_KEPT = sizes.ROUTING_LAYERS, sizes.ROUTING_LOADS_KEPT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Layer:
     """A layer of experts and its remedies against skew.
 
@@ -49,8 +49,8 @@ class Layer:
         for name, value in (("topk", self.topk), ("expert_parallel", self.ranks)):
             if value > self.experts:
                 raise ValueError(f"{name} = {value}: expected at most experts = {self.experts}")
-        if self.pairs > (most := np.iinfo(np.int32).max):
-            raise ValueError(f"tokens * topk = {self.pairs}: expected at most {most}")
+        if self.pairs > 2**30:  # tiles are counted with 32 bits
+            raise ValueError(f"tokens * topk = {self.pairs}: expected at most {2**30}")
 
     @property
     def pairs(self) -> int:
@@ -58,11 +58,8 @@ class Layer:
         return self.tokens * self.topk
 
     def limit(self, loads: Ints) -> Ints:
-        """Return the loads of experts within their limits, in rows.
-
-        The experts of a token are distinct, so an expert has at most ``tokens``.
-        """
-        loads = _limit(loads, self.tokens, 0.0)
+        """Return the loads of experts within their limits, in rows."""
+        loads = _limit(loads, self.tokens, 0.0)  # the experts of a token are distinct
         most = min(self.capacity * self.pairs / self.experts, self.tokens) or self.tokens
         return _limit(loads, math.ceil(most), self.dropped)
 
@@ -151,21 +148,14 @@ class RoutingLaw(str):
         ``sizes`` are the fields of :class:`Layer`. The results are means if ``level`` is negative,
         and otherwise the numbers at this probability level of the tokens of the busiest rank.
         """
-        tokens, topk, experts, ranks, capacity, dropped, copies = sizes
         if self.draw is None:
-            pairs = max(tokens * topk / ranks, 1.0)
-            occupied = min(max(experts / ranks, 1.0), pairs)
+            pairs = max(sizes[0] * sizes[1] / sizes[3], 1.0)
+            occupied = min(max(sizes[2] / sizes[3], 1.0), pairs)
             tiles = (occupied * math.ceil(pairs / occupied / rows) for rows in tile_rows)
             return pairs, occupied, 0.0, *tiles
-        layer = Layer(
-            tokens=int(tokens),
-            topk=int(topk),
-            experts=int(experts),
-            ranks=int(ranks),
-            capacity=capacity,
-            dropped=dropped,
-            copies=int(copies),
-        )
+        *whole, capacity, dropped, copies = sizes
+        tokens, topk, experts, ranks = map(int, whole)
+        layer = Layer(tokens, topk, experts, ranks, capacity, dropped, int(copies))
         mean, rows = _busiest_rank(self, self.content, layer, tile_rows)
         if level < 0:
             return mean
@@ -241,8 +231,8 @@ def _read_trace(path: Path) -> tuple[Ints, str]:
 
     columns = read_table(path, header=False).parse_numbers().columns
     cells = [number for column in columns for number in column]
-    if not all(isinstance(number, int) and number >= 0 for number in cells):
-        raise LawError(f"{path}: expected whole numbers of tokens from 0 on in all columns")
+    if not all(isinstance(number, int) and 0 <= number <= 2**40 for number in cells):
+        raise LawError(f"{path}: expected whole numbers of tokens from 0 to 2**40 in all columns")
     counts = np.array(columns, dtype=np.int64).T
     counts = counts.reshape(1, -1) if counts.ndim == 2 and counts.shape[1] == 1 else counts
     if counts.size == 0 or not counts.any(axis=1).all():

@@ -6,13 +6,14 @@ mean work is that of all sequences, and the longest sequence is the mean of the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from symbolic.equation import Equation, equation
 from symbolic.models._labels import by_label
 from symbolic.models.gemm import gemm_rate, time_high, time_low
 from symbolic.models.imbalance import require_law
-from symbolic.ops import minimum, where
+from symbolic.ops import constant, minimum, reference, where
 
 DATA = "fitted to ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 
@@ -31,34 +32,42 @@ def _same(length):
     return length
 
 
-def _mean_length(lengths):
-    """Mean length of a sequence. [tokens]"""
-    return require_law(lengths, "lengths").mean_of(lambda length: length)
-
-
 def _longest(lengths, batch):
     """Mean length of the longest sequence of a batch. [tokens]"""
     return require_law(lengths, "lengths").mean_max(batch, 0.0)
 
 
+def mean_over_lengths(name: str, function: Callable[..., Any], *inputs: str) -> Equation:
+    """Return the equation of the mean of a function, whose first argument is a random length."""
+
+    def mean(lengths, *others):
+        """Mean over the law of lengths."""
+        return require_law(lengths, "lengths").mean_of(lambda length: function(length, *others))
+
+    result = equation(
+        mean, name=name, source=LENGTHS_SOURCE, when=BY_LAW, table=True, inputs=("lengths", *inputs)
+    )
+    formula = repr(constant(function(*map(reference, result.inputs))))
+    return result.copy_as(name, *result.inputs, formula=formula)
+
+
 def length_equations(length: str, longest: str) -> tuple[Equation, ...]:
     """Return the equations of the mean length of sequences, and of the longest of a batch."""
     return (
-        equation(_mean_length, name=length, source=LENGTHS_SOURCE, when=BY_LAW, table=True),
+        mean_over_lengths(length, _same),
         equation(_same, name=longest, source="equal lengths", when=EQUAL, inputs=[length]),
         equation(_longest, name=longest, source=LENGTHS_SOURCE, when=BY_LAW, table=True),
     )
 
 
-def visible_keys(length, window):
+@equation(source="by definition; a window of 0 is none")
+def prefill_keys(longest_prompt, window):
     """Number of keys that the last query of the longest sequence sees. [keys]"""
-    return where(window > 0, minimum(window, length), length)
+    return where(window > 0, minimum(window, longest_prompt), longest_prompt)
 
 
-def keys_equation(name: str, length: str, **options: Any) -> Any:
-    """Return the equation of the keys that the last query of a sequence sees."""
-    source = "by definition; a window of 0 is none"
-    return equation(visible_keys, name=name, source=source, inputs=[length, "window"], **options)
+decode_keys = prefill_keys.copy_as("decode_keys", "context", "window", when=EQUAL)
+decode_longest_keys = prefill_keys.copy_as("decode_longest_keys", "longest_context", "window")
 
 
 def rate_and_interval(model: str) -> tuple[Equation, ...]:

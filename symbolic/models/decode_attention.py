@@ -21,17 +21,14 @@ from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import (
-    BY_LAW,
     DATA,
-    EQUAL,
     KV_ELEMENT_BYTES,
-    LENGTHS_SOURCE,
-    keys_equation,
+    decode_keys,
+    decode_longest_keys,
     length_equations,
+    mean_over_lengths,
     rate_and_interval,
-    visible_keys,
 )
-from symbolic.models.imbalance import require_law
 from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import DECODE_NUMBERS
 
@@ -57,16 +54,11 @@ BF16, FP8 = {"kv_dtype": "bf16"}, {"kv_dtype": "fp8"}
 SHARED = (
     *KV_ELEMENT_BYTES,
     *length_equations("context", "longest_context"),
-    keys_equation("decode_longest_keys", "longest_context"),
-    keys_equation("decode_keys", "context", when=EQUAL),
+    decode_keys,
+    decode_longest_keys,
+    mean_over_lengths("decode_keys", decode_keys, "window"),
     *rate_and_interval("decode")[1:],
 )
-
-
-@equation(source=LENGTHS_SOURCE, when=BY_LAW, table=True)
-def decode_keys(lengths, window):
-    """Mean number of keys that a new token sees. [keys]"""
-    return require_law(lengths, "lengths").mean_of(lambda length: visible_keys(length, window))
 
 
 def _per_head(heads, kv_heads, decode_group_fill, is_few):

@@ -101,9 +101,8 @@ def moe_occupied_experts(moe_rank_tokens, moe_rank_experts):
     return minimum(moe_rank_experts, moe_rank_tokens)
 
 
-#: Inputs of the loads of the busiest rank; the names of its numbers, in the order of the results.
 _LAYER = (
-    *("routing_level", "tokens", "topk", "experts", "expert_parallel"),
+    *("routing", "routing_level", "tokens", "topk", "experts", "expert_parallel"),
     *("capacity_factor", "dropped_share", "expert_copies"),
 )
 TILE_NAMES = tuple(f"moe_tiles_{rows:.0f}" for rows in TILE_ROWS)
@@ -111,19 +110,14 @@ _NUMBERS = ("moe_rank_tokens", "moe_occupied_experts", "moe_dropped_tokens", *TI
 
 
 def _routed_equation(place, name):
-    @equation(
-        source="random loads of experts, spread evenly among tokens",
-        when=ROUTED,
-        table=True,
-        name=name,
-        inputs=("routing", *_LAYER),
-    )
     def number(routing, *layer):
         """Number of the rank with the most tokens."""
         law = require_law(routing, "routing", "busiest_rank")
         return law.busiest_rank(TILE_ROWS, *layer)[place]
 
-    return number.copy_as(name, *number.inputs, formula=name)
+    source = "random loads of experts, spread evenly among tokens"
+    result = equation(number, name=name, source=source, when=ROUTED, table=True, inputs=_LAYER)
+    return result.copy_as(name, *_LAYER, formula=name)
 
 
 OF_BUSIEST_RANK = tuple(_routed_equation(place, name) for place, name in enumerate(_NUMBERS))
@@ -152,11 +146,11 @@ def _products_time(loads, rows, hidden, inner, up_matrices, element_bytes, n_sms
 
     ``loads`` has tokens, occupied experts, and the number of tiles of one column as two factors.
     """
-    tokens, occupied, *tiles_of_column = loads
+    tokens, occupied, units, tiles_of_unit = loads
     rate, tile_time, bandwidth, dram_share = rates
     both = 0.0
     for columns, depth in ((up_matrices * inner, hidden), (hidden, inner)):
-        tiles = tiles_of_column[0] * (tiles_of_column[1] * ceil(columns / TILE_COLUMNS))
+        tiles = units * (tiles_of_unit * ceil(columns / TILE_COLUMNS))
         operations = 2 * rows * TILE_COLUMNS * depth
         tile = divide(operations * n_sms, rate, at_zero=math.inf) + tile_time
         weights = occupied * columns * depth * element_bytes
@@ -184,30 +178,30 @@ def moe_products_time(*inputs):
     return minimum(*_balanced_times(*inputs))
 
 
+_LOADS = ("tokens", "topk", "expert_parallel", "moe_rank_experts", "moe_tile_rows")
+_BUSIEST = ("moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES)
+
+
 @equation(
     name="moe_products_time",
     source=GROUPED,
     when=ROUTED,
-    inputs=(
-        *("tokens", "topk", "expert_parallel", "moe_rank_experts"),
-        *("moe_tile_rows", "moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES, *_PRODUCTS),
-    ),
+    inputs=(*_LOADS, *_BUSIEST, *_PRODUCTS),
 )
 def moe_routed_time(tokens, topk, ranks, rank_experts, chosen_rows, *others):
     """Time of both grouped products, with the rows of a tile that are best for balanced loads. [s]
 
     ``moe_tile_rows`` chooses other rows; the time is infinite if no kernel has them.
     """
-    busiest, others = others[:2], others[2:]
-    tiles, products = others[: len(TILE_ROWS)], others[len(TILE_ROWS) :]
+    busiest, products = others[: len(_BUSIEST)], others[len(_BUSIEST) :]
     balanced = moe_rank_tokens(tokens, topk, ranks)
     occupied = moe_occupied_experts(balanced, rank_experts)
     expected = _balanced_times(balanced, occupied, balanced / occupied, *products)
     least, result = math.inf, math.inf
-    for rows, count, balanced_time in zip(TILE_ROWS, tiles, expected, strict=True):
+    for rows, tiles, balanced_time in zip(TILE_ROWS, busiest[2:], expected, strict=True):
         is_chosen = either(equal(chosen_rows, 0), equal(chosen_rows, rows))
         time_of_rows = where(is_chosen, balanced_time, math.inf)
-        routed_time = _products_time((*busiest, count, 1.0), rows, *products)
+        routed_time = _products_time((*busiest[:2], tiles, 1.0), rows, *products)
         result = where(time_of_rows < least, routed_time, result)
         least = minimum(least, time_of_rows)
     return result

@@ -5,8 +5,8 @@ tensor cores and an exponential of each score between them. Tiles that the mask 
 whole. Blocks differ in length, because late queries see more keys. The time is that of the mean
 multiprocessor plus a part of the longest block, but not less than that of the longest block. Before
 the blocks run, rotated queries, keys and values are written in the number type of the cache, and
-read again. No time is below the floor of the machine. If ``lengths`` is given, the prompts of a batch
-have random lengths: ``lengths`` is their law, and the work is the mean of all prompts.
+read again. No time is below the floor of the machine. If ``lengths`` is given, it is the law of the
+lengths of the prompts of a batch, and the work is the mean of all prompts.
 
 Ten numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together.
@@ -20,18 +20,15 @@ import math
 
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import (
-    BY_LAW,
     DATA,
     EQUAL,
     KV_ELEMENT_BYTES,
-    LENGTHS_SOURCE,
-    keys_equation,
     length_equations,
+    mean_over_lengths,
+    prefill_keys,
     rate_and_interval,
-    visible_keys,
 )
 from symbolic.models._labels import by_label
-from symbolic.models.imbalance import require_law
 from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import PREFILL_NUMBERS
 
@@ -53,7 +50,7 @@ TILE = 128.0
 SHARED = (
     *KV_ELEMENT_BYTES,
     *length_equations("seq_len", "longest_prompt"),
-    keys_equation("prefill_keys", "longest_prompt"),
+    prefill_keys,
     *rate_and_interval("prefill"),
 )
 
@@ -117,39 +114,25 @@ def prefill_masked_scores(
     return diagonal + TILE * prefill_late_tiles * prefill_edge_keys
 
 
-@equation(name="prefill_scores", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
-def mean_scores(lengths, window):
-    """Mean number of query-key pairs of one head and sequence that the mask keeps. [pairs]"""
-    return require_law(lengths, "lengths").mean_of(
-        lambda length: prefill_scores(length, visible_keys(length, window))
-    )
-
-
-@equation(name="prefill_tiles", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
-def mean_tiles(lengths):
-    """Mean number of blocks of one head and sequence. [blocks]"""
-    return require_law(lengths, "lengths").mean_of(prefill_tiles)
+def _scores(length, window):
+    return prefill_scores(length, prefill_keys(length, window))
 
 
 def _late_tiles(length, window):
-    return prefill_late_tiles(prefill_tiles(length), visible_keys(length, window))
+    return prefill_late_tiles(prefill_tiles(length), prefill_keys(length, window))
 
 
-@equation(name="prefill_late_tiles", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
-def mean_late_tiles(lengths, window):
-    """Mean number of blocks whose windows begin after the first key. [blocks]"""
-    return require_law(lengths, "lengths").mean_of(lambda length: _late_tiles(length, window))
+def _masked_scores(length, window, *keys):
+    return prefill_masked_scores(length, prefill_tiles(length), _late_tiles(length, window), *keys)
 
 
-@equation(name="prefill_masked_scores", source=LENGTHS_SOURCE, when=BY_LAW, table=True)
-def mean_masked_scores(lengths, window, prefill_diagonal_keys, prefill_edge_keys):
-    """Mean number of pairs of one head and sequence that are computed but masked. [pairs]"""
-    keys = prefill_diagonal_keys, prefill_edge_keys
-    return require_law(lengths, "lengths").mean_of(
-        lambda length: prefill_masked_scores(
-            length, prefill_tiles(length), _late_tiles(length, window), *keys
-        )
-    )
+EDGES = ("prefill_diagonal_keys", "prefill_edge_keys")
+OF_RANDOM_LENGTHS = (
+    mean_over_lengths("prefill_scores", _scores, "window"),
+    mean_over_lengths("prefill_tiles", prefill_tiles),
+    mean_over_lengths("prefill_late_tiles", _late_tiles, "window"),
+    mean_over_lengths("prefill_masked_scores", _masked_scores, "window", *EDGES),
+)
 
 
 @equation(source=f"{FLASH}; products and exponentials overlap in part")
