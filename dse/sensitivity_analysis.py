@@ -40,6 +40,10 @@ _STEP_RATIO = 8
 _SLOPE_TOLERANCE = 1e-2
 #: Relative step of an integer input; the step is at least one.
 _INTEGER_STEP = 0.01
+_COMPILE_POINTS = sizes.EFFECTS_COMPILED
+_LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
+BLOCK = sizes.EFFECTS_BLOCK
+_RESERVED = ("axis", "input", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,12 +156,6 @@ def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
     if not (x1 > 0 and x2 > 0 and x1 != x2 and y1 * y2 > 0) or math.isinf(y1) or math.isinf(y2):
         return math.nan
     return math.log(y2 / y1) / math.log(x2 / x1)
-
-
-_COMPILE_POINTS = sizes.EFFECTS_COMPILED
-_LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-BLOCK = sizes.EFFECTS_BLOCK
-_RESERVED = ("axis", "input", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ SHIPPED_FOLDER = Path(__file__).parent / "models"
 
 #: Maps the SHA-256 of a model file's bytes to the file, for all files that this process has run.
 _LOADED_FILES: dict[str, Path] = {}
+_D = TypeVar("_D")
+#: Former models, by name, and the models that replace them.
+_REPLACED = {"tiled_product": "gemm"}
 
 
 class _BytesLoader(SourceFileLoader):
@@ -167,9 +170,6 @@ def _find_file(name: str, digest: str) -> Path:
         f"yours{there}, and what a dataset names is not run: put the folder of that file on "
         "DSE_PATH, or in Python load it first (dse.model('PATH'))"
     )
-
-
-_D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
@@ -322,10 +322,6 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
 def available_models() -> dict[str, Path]:
     """Return the files of all shipped models and of those in ``DSE_PATH``, by model name."""
     return {name: paths[0] for name, paths in _model_paths().items()}
-
-
-#: Former models, by name, and the models that replace them.
-_REPLACED = {"tiled_product": "gemm"}
 
 
 def model_hint(name: str, known: Iterable[str]) -> str:

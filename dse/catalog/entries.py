@@ -56,6 +56,8 @@ from symbolic.safe_text import one_line
 
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
+#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
+_TRIAD_SPREAD = 0.05
 
 
 def absolute_path(path: Path) -> Path:
@@ -444,10 +446,6 @@ def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
             text = f"as {relative.name} in {value.fit}: {row['why']}"
             result[name] = Value(value=number, assumed=text, fit=value.fit)
     return result
-
-
-#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
-_TRIAD_SPREAD = 0.05
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:

@@ -265,7 +265,9 @@ _PROGRESS = "Show progress on standard error as text (auto), JSON lines (json), 
 progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))
-source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
+source_path_argument = click.argument(
+    "source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True)
+)
 _EXPAND = "Store every output over all axes, even over axes on which it does not depend"
 expand_option = option("--expand", _EXPAND, is_flag=True)
 _STUDY = "File of the study that the store belongs to; needed if the store cannot rebuild it"

@@ -43,6 +43,11 @@ _SIDES = ("x", "y", "xy")
 _DPI = 110
 #: Upper limit on the width and on the height of a figure in pixels.
 _MAX_PIXELS = 20_000
+_OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
+#: Minimum width and minimum height of a figure. [inch]
+_LEAST = (4.0, 3.0)
+#: Maximum width, and maximum height, of a figure. [inch]
+_MOST = 40.0
 
 
 def _kinds() -> Mapping[str, PlotKind]:
@@ -268,9 +273,6 @@ def _study(kind: PlotKind, options: Mapping[str, Any], explicit: Mapping[str, An
     )
 
 
-_OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
-
-
 @command(
     "dse plot paper",
     "dse plot paper hong2012",
@@ -349,12 +351,6 @@ def _figure_list(paper: Paper) -> str:
         groups.setdefault(f"{row.shows} ({how})", []).append(row.number)
     lines = [f"{', '.join(number_ranges(numbers)):>7}  {text}" for text, numbers in groups.items()]
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
-
-
-#: Minimum width and minimum height of a figure. [inch]
-_LEAST = (4.0, 3.0)
-#: Maximum width, and maximum height, of a figure. [inch]
-_MOST = 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:

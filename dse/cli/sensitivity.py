@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import command, read_source
+from dse.cli.command import Source, command, source_argument
 from dse.cli.options import (
     figure_option,
     names_option,
-    source_argument,
     values_option,
     where_option,
 )
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 #: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
+_SHARES = ("first", "total", "low", "high")
+_SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
+_EACH = ("mean", "std", "counted", "points", "value")
 
 
 @command(
@@ -40,7 +42,7 @@ _ROWS_SHOWN = 20
 @where_option()
 @values_option("--at AXIS=VALUE", "Value of an axis at which elasticities are given; repeatable")
 @figure_option("--plot", "File for a tornado figure of one output")
-def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
+def sensitivity(source: Source, output: list[str], plot: Path | None, **options: Any) -> Any:
     """Rank axes and inputs by their effect on an output.
 
     For each axis, the answer gives its share of the variance, alone and with interactions (Sobol
@@ -50,17 +52,12 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     """
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
-    result = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
+    result = dse.sensitivity(source, output=output or None, **options, progress=True)
     if plot is not None:
         from dse.plots.bar_charts import draw_tornado
 
         write_figure(draw_tornado(result, output[0]).figure, plot)
     return _answer(result, plot)
-
-
-_SHARES = ("first", "total", "low", "high")
-_SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
-_EACH = ("mean", "std", "counted", "points", "value")
 
 
 def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:

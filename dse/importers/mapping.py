@@ -31,6 +31,7 @@ from symbolic.quantities import TABLE
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
 _SECTIONS = ("labels", "helpers", "quantities")
 _KEYS = ("title", "known_by", *_SECTIONS, "notes")
+_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,9 +235,6 @@ class ColumnFormulas:
             return None
         size = self.values.get("warp_size", np.full(self.rows, 32.0))
         return blocks * (np.ceil(threads / size) if name == "@warps" else threads)
-
-
-_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
 
 
 def map_columns(

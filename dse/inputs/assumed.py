@@ -64,9 +64,10 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
     """
     used: set[str] = set()
     for key, graph in grid.graphs.items():
-        known = {n: v.array for n, v in grid.leaves[key].items() if v.pending_group is None}
-        numbers = {n: array for n, array in known.items() if array.dtype != object}  # no labels
-        ranges = {n: interval_of(np.min(array), np.max(array)) for n, array in numbers.items()}
+        leaves = grid.leaves[key].items()
+        settled = {name: leaf.array for name, leaf in leaves if leaf.pending_group is None}
+        known = {name: array for name, array in settled.items() if array.dtype.kind in "biuf"}
+        ranges = {n: interval_of(np.min(array), np.max(array)) for n, array in known.items()}
         for name in {each.name for each in assumed} & graph.ancestors(grid.outputs):
             nodes = [graph.flat(n) for n, d in graph.definitions.items() if name in d.needs]
             is_known = nodes and ranges.keys() >= {*references(*nodes)}

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
+#: Value of a case where a rule or constraint is broken.
+INFEASIBLE = -1
+_CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
 def borders_of(
@@ -202,11 +205,6 @@ def _cases_at_points(
         case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=INFEASIBLE)
         array[cells] = case if dims else case.item()
     return array
-
-
-#: Value of a case where a rule or constraint is broken.
-INFEASIBLE = -1
-_CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from symbolic.quantities import Quantity
 
 Inputs: TypeAlias = Sequence[UncertainInput]
+MAX_POINTS = sizes.WITHIN_MOST
+MAX_CELLS = sizes.WITHIN_CELLS
+ENDS = ("lower", "given", "upper")
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
@@ -323,11 +326,6 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
             root = grid.graphs[key].flat(name)
             piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
     return Leaf(axes=dims, array=array)
-
-
-MAX_POINTS = sizes.WITHIN_MOST
-MAX_CELLS = sizes.WITHIN_CELLS
-ENDS = ("lower", "given", "upper")
 
 
 def ranges_of(

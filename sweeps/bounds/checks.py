@@ -35,6 +35,7 @@ from symbolic.quantities import Domain
 
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
+_SAMPLE = sizes.CHECK_SAMPLE
 
 
 def first_point(
@@ -172,9 +173,6 @@ def first_configuration(
         if rows.size < along.size:
             space = space.select_rows(number, rows)
     return result, True
-
-
-_SAMPLE = sizes.CHECK_SAMPLE
 
 
 def check_point_count(grid: Grid) -> None:

@@ -44,6 +44,7 @@ ROUNDS, MEAN_PIECES = 20, sizes.RANGES_PIECES
 #: A piece is not halved further if its bound is this close to the minimum (relative distance).
 RELATIVE_TOLERANCE = 1e-4
 BLOCK_POINTS = sizes.RANGES_TOGETHER
+ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +181,6 @@ def _split_pieces(
         {n: np.concatenate([s[n] for s in sides]) for n in names} for sides in (lows, highs)
     )
     return np.tile(owner[selection], 2), low, high
-
-
-ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

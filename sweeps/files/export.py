@@ -42,6 +42,9 @@ _EXTERNAL_HINT = (
     "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
     "xarray.open_dataset and to_netcdf)"
 )
+# If an interrupt ends the main thread, zarr's threads continue. They would write while the partial
+# store is being removed, and leave pieces of it behind.
+_WRITE_TIMEOUT = 10.0
 
 
 def _check_netcdf_libraries() -> None:
@@ -302,12 +305,6 @@ def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     for name in names:
         del ds[name].attrs[_NAME]
     return ds.rename_vars(names)
-
-
-# If an interrupt ends the main thread, zarr's threads continue. They would write while the partial
-# store is being removed, and leave pieces of it behind.
-
-_WRITE_TIMEOUT = 10.0
 
 
 @contextmanager

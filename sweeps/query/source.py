@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+#: Attributes that are merged from parts by their minimum. Most other attributes are added.
+_MIN_KEYS = ("complete", "settled")
+_METHODS = ("auto", "scan", "certified")
 
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
@@ -72,10 +75,6 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
         array = array.astype(np.float64)
     empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
     return np.where(missing, np.array(empty, dtype=array.dtype), array)
-
-
-#: Attributes that are merged from parts by their minimum. Most other attributes are added.
-_MIN_KEYS = ("complete", "settled")
 
 
 class Sliceable(Protocol):
@@ -423,9 +422,6 @@ def places_in_whole(
     """Convert indices of points in a part into indices in the whole source; -1 stays -1."""
     fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **fixed}
-
-
-_METHODS = ("auto", "scan", "certified")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
