@@ -283,10 +283,7 @@ class EvenLoads(Loads):
 
 
 def spread_evenly(items: int, shares: Floats, rng: np.random.Generator) -> Ints:
-    """Return loads of bins with these shares, in rows: items · share, rounded down or up.
-
-    This is systematic sampling: the mean load of a bin is exactly items · share.
-    """
+    """Return loads of bins, in rows: items · share, rounded down or up (systematic sampling)."""
     ends = np.cumsum(shares, axis=1)
     ends *= items
     ends += rng.random((len(ends), 1))

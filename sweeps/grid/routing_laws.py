@@ -193,10 +193,7 @@ def _draws_of_trace(counts: Ints, layer: Layer) -> Ints:
     from stochastic.skew.shares import spread_evenly
 
     if counts.shape[1] != layer.experts:
-        raise ValueError(
-            f"experts = {layer.experts}: the file has the loads of {counts.shape[1]} experts in "
-            "each row, expected as many"
-        )
+        raise ValueError(f"experts = {layer.experts}: the file has {counts.shape[1]} in each row")
     rows = np.repeat(counts, -(-_LEAST // len(counts)), axis=0)
     shares = rows / rows.sum(axis=1, keepdims=True)
     return spread_evenly(layer.pairs, shares, np.random.default_rng(0))
@@ -230,12 +227,11 @@ def _read_trace(path: Path) -> tuple[Ints, str]:
     from stochastic.errors import LawError
 
     columns = read_table(path, header=False).parse_numbers().columns
-    cells = [number for column in columns for number in column]
-    if not all(isinstance(number, int) and 0 <= number <= 2**40 for number in cells):
-        raise LawError(f"{path}: expected whole numbers of tokens from 0 to 2**40 in all columns")
-    counts = np.array(columns, dtype=np.int64).T
-    counts = counts.reshape(1, -1) if counts.ndim == 2 and counts.shape[1] == 1 else counts
-    if counts.size == 0 or not counts.any(axis=1).all():
-        raise LawError(f"{path}: expected rows with at least one token")
+    rows = [*zip(*columns, strict=True)] if len(columns) > 1 else columns
+    numbers = [number for row in rows for number in row]
+    is_valid = all(isinstance(number, int) and 0 <= number <= 2**40 for number in numbers)
+    if not is_valid or not rows or not all(map(any, rows)):
+        raise LawError(f"{path}: expected whole numbers from 0 on, and one above 0 in each row")
+    counts = np.array(rows, dtype=np.int64)
     digest = hashlib.sha256(counts.tobytes()).hexdigest()
     return counts, f"{len(counts):,} rows of {counts.shape[1]:,} experts, sha256 {digest}"

@@ -301,20 +301,15 @@ def contents(labels: Iterable[str]) -> dict[str, str]:
 
 
 #: Functions that read the labels of quantities whose labels are laws.
-_READERS: dict[str, Callable[[Any, PathBase, str], str]] = {
+LAW_READERS: dict[str, Callable[[Any, PathBase, str], str]] = {
     LAW_QUANTITY: read_law,
     "lengths": read_law,
     "routing": read_routing,
 }
 
 
-def has_law_labels(name: str) -> bool:
-    """True if the labels of a quantity are laws."""
-    return name in _READERS
-
-
 def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
     """Return the label of any quantity; if its labels are laws, parse the text of the law."""
-    if name in _READERS:
-        return _READERS[name](value, folder, where or f"{name} =")
+    if name in LAW_READERS:
+        return LAW_READERS[name](value, folder, where or f"{name} =")
     return label_text(value)

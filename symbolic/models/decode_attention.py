@@ -20,15 +20,8 @@ Not monotone: the library's constants belong to one GPU. So the time may grow if
 from __future__ import annotations
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import (
-    DATA,
-    KV_ELEMENT_BYTES,
-    decode_keys,
-    decode_longest_keys,
-    length_equations,
-    mean_over_lengths,
-    rate_and_interval,
-)
+from symbolic.models import _attention
+from symbolic.models._attention import DATA, mean_over_lengths
 from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import DECODE_NUMBERS
 
@@ -52,12 +45,12 @@ CACHE_SHARE, REFILL_SHARE = 0.8, 0.4
 
 BF16, FP8 = {"kv_dtype": "bf16"}, {"kv_dtype": "fp8"}
 SHARED = (
-    *KV_ELEMENT_BYTES,
-    *length_equations("context", "longest_context"),
-    decode_keys,
-    decode_longest_keys,
-    mean_over_lengths("decode_keys", decode_keys, "window"),
-    *rate_and_interval("decode")[1:],
+    *_attention.KV_ELEMENT_BYTES,
+    *_attention.length_equations("context", "longest_context"),
+    _attention.decode_keys,
+    _attention.decode_longest_keys,
+    mean_over_lengths("decode_keys", _attention.decode_keys, "window"),
+    *_attention.rate_and_interval("decode")[1:],
 )
 
 

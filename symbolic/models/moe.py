@@ -11,10 +11,9 @@ Twelve numbers belong to a GPU. They are fitted to measured times of whole calls
 fitted to an H100 and a B200 together.
 
 Loads are balanced if ``routing`` is not given. Otherwise ``routing`` is a law of the loads of
-experts, and the time is that of the rank with the most tokens, at its mean loads. The loads of a
-probability level are those of ``routing_level``; a random level gives the law of the time. The
-library chooses the rows of a tile for balanced loads. As in ``imbalance``, the text object
-``routing`` computes the loads.
+experts, as a text object that computes them, and the time is that of the rank with the most tokens:
+at its mean loads, or at those of a level, ``routing_level``. A random level gives the law of the
+time. The library chooses the rows of a tile for balanced loads.
 """
 
 from __future__ import annotations
@@ -168,11 +167,10 @@ def _balanced_times(tokens, occupied, expert_tokens, *products):
     ]
 
 
-@equation(
-    source=GROUPED,
-    when=BALANCED,
-    inputs=("moe_rank_tokens", "moe_occupied_experts", "moe_expert_tokens", *_PRODUCTS),
-)
+_EVEN = ("moe_rank_tokens", "moe_occupied_experts", "moe_expert_tokens", *_PRODUCTS)
+
+
+@equation(source=GROUPED, when=BALANCED, inputs=_EVEN)
 def moe_products_time(*inputs):
     """Time of both grouped products, with the best rows of a tile. [s]"""
     return minimum(*_balanced_times(*inputs))
@@ -180,14 +178,10 @@ def moe_products_time(*inputs):
 
 _LOADS = ("tokens", "topk", "expert_parallel", "moe_rank_experts", "moe_tile_rows")
 _BUSIEST = ("moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES)
+_INPUTS = (*_LOADS, *_BUSIEST, *_PRODUCTS)
 
 
-@equation(
-    name="moe_products_time",
-    source=GROUPED,
-    when=ROUTED,
-    inputs=(*_LOADS, *_BUSIEST, *_PRODUCTS),
-)
+@equation(name="moe_products_time", source=GROUPED, when=ROUTED, inputs=_INPUTS)
 def moe_routed_time(tokens, topk, ranks, rank_experts, chosen_rows, *others):
     """Time of both grouped products, with the rows of a tile that are best for balanced loads. [s]
 

@@ -19,15 +19,8 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import (
-    DATA,
-    EQUAL,
-    KV_ELEMENT_BYTES,
-    length_equations,
-    mean_over_lengths,
-    prefill_keys,
-    rate_and_interval,
-)
+from symbolic.models import _attention
+from symbolic.models._attention import DATA, EQUAL, mean_over_lengths, prefill_keys
 from symbolic.models._labels import by_label
 from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import PREFILL_NUMBERS
@@ -48,10 +41,10 @@ FLASH = "Dao 2023 (FlashAttention-2), 3.3: a block for each tile of queries of a
 TILE = 128.0
 
 SHARED = (
-    *KV_ELEMENT_BYTES,
-    *length_equations("seq_len", "longest_prompt"),
+    *_attention.KV_ELEMENT_BYTES,
+    *_attention.length_equations("seq_len", "longest_prompt"),
     prefill_keys,
-    *rate_and_interval("prefill"),
+    *_attention.rate_and_interval("prefill"),
 )
 
 # --- Quantities that depend on the number type of the cache, which the products also use

@@ -144,7 +144,7 @@ def test_a_trace_gives_its_own_loads(tmp_path: Path) -> None:
     # other numbers of tokens: the shares stay
     double = law.draw(layer(tokens=12, topk=2, experts=4, ranks=2))
     assert {tuple(row) for row in double.tolist()} == {(12, 2, 10, 0), (6, 6, 6, 6)}
-    with pytest.raises(ValueError, match="experts = 6: the file has the loads of 4 experts"):
+    with pytest.raises(ValueError, match="experts = 6: the file has 4 in each row"):
         law.draw(layer())
 
 
