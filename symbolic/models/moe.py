@@ -1,4 +1,4 @@
-"""Time of the experts of a mixture (MoE) on one rank, with balanced loads.
+"""Time of the experts of a mixture (MoE) on one rank, with balanced or random loads.
 
 Each token visits ``topk`` experts. Expert parallelism divides the experts among ranks, and tensor
 parallelism divides the inner size of each expert. A rank multiplies the tokens of its occupied
