@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("largest", "busiest", "occupied", "tiles", "busiest_tiles")
 _TRIALS = sizes.LOADS_TRIALS
-_BATCH = sizes.TABLE_BLOCK  # loads that are simulated together
+_MOST = sizes.LOADS_SIMULATED
 _SIGNIFICANCE = 1e-4  # 1 - confidence level of the error of an estimate
 
 
@@ -172,33 +172,27 @@ class Loads:
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         return self.draw(size, np.random.default_rng(seed))
 
-    def simulate(self, size: int = _TRIALS, seed: int = 0) -> Loads:
-        """Return the laws as estimated from ``size`` draws, with confidence bands."""
-        size = check_integer("size", size, least=1, example=20_000)
-        rng, step = np.random.default_rng(seed), max(1, _BATCH // self.bins)
-        parts = [
-            self.layout.measure(self.draw(min(step, size - first), rng))
-            for first in range(0, size, step)
-        ]
-        return RecordedLoads(
-            items=self.items,
-            layout=self.layout,
-            method="simulation",
-            values={name: np.concatenate([part[name] for part in parts]) for name in _NAMES},
-            source=self.draw,
-        )
+    def simulate(self, size: int | None = None, seed: int = 0) -> Loads:
+        """Return the laws as estimated from ``size`` draws (20,000), with confidence bands."""
+        size = min(_TRIALS, max(1, _MOST // self.bins)) if size is None else size
+        size = check_integer("size", size, least=1, most=_MOST // self.bins, example=1000)
+        rows = self.sample(size, seed)
+        return RecordedLoads(items=self.items, layout=self.layout, method="simulation", rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RecordedLoads(Loads):
     """Laws of loads that are drawn from rows: those of a trace, or of a simulation."""
 
-    values: dict[str, Ints]
-    source: Any
+    rows: Ints
+
+    @cached_property
+    def _values(self) -> dict[str, Ints]:
+        return self.layout.measure(self.rows)
 
     def law(self, name: str) -> LoadLaw:
         """Return the law of a number in a random row."""
-        values, is_estimate = self.values[name], self.method == "simulation"
+        values, is_estimate = self._values[name], self.method == "simulation"
         return LoadLaw(
             distribution=law_from_samples(values),
             name=name,
@@ -208,10 +202,10 @@ class RecordedLoads(Loads):
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random rows."""
-        return np.asarray(self.source(size, rng))
+        return self.rows[rng.integers(0, len(self.rows), size)]
 
     def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
-        x, y = self.values[first], self.values[second]
+        x, y = self._values[first], self._values[second]
         low, other = int(x.min()), int(y.min())
         chances = np.zeros((int(x.max()) - low + 1, int(y.max()) - other + 1))
         np.add.at(chances, (x - low, y - other), 1 / len(x))

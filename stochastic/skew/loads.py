@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
@@ -14,8 +15,8 @@ from stochastic.skew.shares import EvenLoads, FixedLoads, RandomLoads
 from stochastic.skew.weights import read_weights
 from stochastic.work.arguments import check_samples, normalize_weights
 
-_MOST_ITEMS = 2**40
-_MOST_BINS = 2**24
+_MOST_ITEMS = sizes.LOADS_ITEMS
+_MOST_BINS = sizes.LOADS_BINS
 
 
 def loads(
@@ -139,10 +140,4 @@ def _load_trace(items: int | None, bins: int | None, counts: Any, groups: Any, t
             "or probabilities= if only shares are known"
         )
     layout = Layout.from_groups(groups, size, tile)
-    return RecordedLoads(
-        items=int(sums[0]),
-        layout=layout,
-        method="counts",
-        values=layout.measure(table),
-        source=lambda draws, rng: table[rng.integers(0, len(table), draws)],
-    )
+    return RecordedLoads(items=int(sums[0]), layout=layout, method="counts", rows=table)

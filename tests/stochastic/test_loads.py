@@ -270,6 +270,8 @@ def test_estimates_say_so() -> None:
     assert (law.method, law.largest.is_estimate) == ("simulation", True)
     assert 0.01 < law.largest.error < 0.02
     assert not loads(10, 4).largest.is_estimate
+    for weights in (Pmf.geometric(1e-6), Pmf.from_scipy(scipy.stats.zipf(1.5)), "power: 3, 1, 9"):
+        assert loads(5, 3, weights=weights).method == "simulation"
 
 
 def test_weights_may_be_laws_of_scipy() -> None:
@@ -298,6 +300,7 @@ def test_weights_may_be_laws_of_scipy() -> None:
         ({"items": 3, "bins": 2, "weights": "power: 1.2"}, "power:EXPONENT,LOW,HIGH"),
         ({"items": 3, "bins": 2, "weights": "power: 1.2, 2, 1"}, "above low"),
         ({"items": 3, "bins": 2, "weights": "dirichlet: 0"}, "concentration"),
+        ({"items": 3, "bins": 2, "weights": "dirichlet: 1e300"}, "equal probabilities"),
         ({"items": 3, "bins": 2, "weights": "dirichlet: x"}, "no number"),
         ({"items": 3, "bins": 2, "weights": "zipf: 2"}, "names no family"),
         ({"items": 3, "bins": 2, "weights": 7}, "expected a law"),
