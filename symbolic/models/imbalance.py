@@ -19,13 +19,9 @@ from symbolic.model import Guide, Validity
 from symbolic.ops import divide
 
 OUTPUTS = (
-    "imbalance_loss",
-    "imbalance_slowdown",
-    "imbalance_lower",
-    "imbalance_upper",
-    "imbalance_delta",
+    "imbalance_loss", "imbalance_slowdown", "imbalance_lower", "imbalance_upper", "imbalance_delta",
     "imbalance_limit",
-)
+)  # fmt: skip
 VALIDITY = Validity(statement="a law of counts, for any machine whose lanes run in lockstep")
 
 ADVICE = Guide(
