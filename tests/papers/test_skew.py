@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,14 @@ def test_remedies_are_axes() -> None:
             for method in ("scan", "certified")
         )
         assert float(scan) == float(proof) == float(times.sel(routing=routing).min())
+
+
+def test_the_example_study_shows_what_its_first_lines_say() -> None:
+    path = Path(dse.__file__).parents[1] / "examples/skewed-experts.toml"
+    times = Study.from_toml(path).run().time
+    ratio = times.sel(routing="power: 1.2") / times.sel(routing="balanced")
+    assert (ratio.sel(expert_parallel=1, tokens=[16, 64, 256]) < 0.9).all()
+    assert (ratio.sel(tokens=16384).diff("expert_parallel") > 0).all()
 
 
 def test_bare_text_and_wrong_sizes_are_refused() -> None:

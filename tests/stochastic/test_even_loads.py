@@ -53,6 +53,19 @@ def test_even_spreads_vary_less_than_independent_items() -> None:
     assert loads(0, 4, weights="dirichlet: 1", spread="even").occupied.mean() == 0
 
 
+@pytest.mark.parametrize("concentration", ["0.0101", "0.0099", "1e-9"])
+def test_a_small_concentration_leaves_one_bin_or_few(concentration: str) -> None:
+    law = loads(40, 16, weights=f"dirichlet: {concentration}", spread="even")
+    drawn = law.sample(4000)
+    shares = drawn / 40
+    # mean and second moment of a Dirichlet share
+    a = float(concentration)
+    assert shares.mean() == pytest.approx(1 / 16)
+    second = (a + 1) / (16 * (16 * a + 1))
+    assert (shares**2).mean() == pytest.approx(second, rel=0.02)
+    assert np.abs(shares.mean(axis=0) - 1 / 16).max() < 5 * np.sqrt(second / 4000)
+
+
 def test_a_spread_without_weights_is_refused() -> None:
     with pytest.raises(LawError, match="needs weights="):
         loads(6, 3, spread="even")

@@ -108,7 +108,7 @@ def test_the_default_range_of_a_power_law_depends_on_the_tokens() -> None:
         ("power: 1.2, 2, 1", "above low"),
         ("power: inf", "power"),
         ("power", "expected balanced"),
-        ("dirichlet: 0", "above 0"),
+        ("dirichlet: 0", "from 1e-9 to 1e9"),
         ("dirichlet: 1e400", "dirichlet"),
         ("", "expected balanced"),
         (1.2, "expected balanced"),
