@@ -140,9 +140,13 @@ class Loads:
         """Return the number of bins."""
         return len(self.layout.order)
 
+    @cached_property
+    def _estimate(self) -> Loads:
+        return self.simulate()
+
     def law(self, name: str) -> LoadLaw:
         """Return the law of a number, such as ``largest``."""
-        raise NotImplementedError
+        return self._estimate.law(name)
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random loads of all bins, in rows."""
@@ -162,7 +166,7 @@ class Loads:
         return law_array(chances, {"error": error}, **dict(zip((first, second), axes, strict=True)))
 
     def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
-        raise NotImplementedError
+        return self._estimate._joint(first, second)
 
     def sample(self, size: int, seed: int = 0) -> Ints:
         """Return the loads of all bins in ``size`` independent draws, one row each."""
