@@ -175,19 +175,21 @@ class Counts:
         with np.errstate(divide="ignore"):
             log_variations = np.log(half_variations)
 
-        def log_bounds(nodes: Ints) -> Floats:
+        def log_bounds(nodes: Ints) -> tuple[Floats, Floats]:
+            """Return the logarithms of bounds on the product, and on that without one factor."""
             log_sines = np.log(np.sin(math.pi / count * nodes))
-            return np.asarray(copies @ np.minimum(log_variations[:, None] - log_sines, 0.0))
+            each = np.minimum(log_variations[:, None] - log_sines, 0.0)
+            return copies @ each, copies @ each - each.min(axis=0)
 
         used, last = 1, count // 2 + 1  # the bound falls from node to node
         while used < last:
             middle = (used + last) // 2
-            if log_bounds(np.array([middle]))[0] <= self.log_total - NEGLIGIBLE:
+            if log_bounds(np.array([middle]))[0][0] <= self.log_total - NEGLIGIBLE:
                 last = middle
             else:
                 used = middle + 1
         places = np.unique(np.geomspace(1, used, 256).astype(np.int64))
-        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])) @ np.diff(places))
+        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])[1]) @ np.diff(places))
         error = total * math.exp(-self.log_total) / count * rounding * ROUNDOFF
         return count, used, error + 8 * math.exp(-NEGLIGIBLE)
 

@@ -16,6 +16,7 @@ from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 from stochastic.work.arguments import law_from_samples
+from stochastic.work.distribution import check_span
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -139,9 +140,13 @@ class Loads:
         """Return the number of bins."""
         return len(self.layout.order)
 
+    @cached_property
+    def _estimate(self) -> Loads:
+        return self.simulate()
+
     def law(self, name: str) -> LoadLaw:
         """Return the law of a number, such as ``largest``."""
-        raise NotImplementedError
+        return self._estimate.law(name)
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random loads of all bins, in rows."""
@@ -161,7 +166,7 @@ class Loads:
         return law_array(chances, {"error": error}, **dict(zip((first, second), axes, strict=True)))
 
     def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
-        raise NotImplementedError
+        return self._estimate._joint(first, second)
 
     def sample(self, size: int, seed: int = 0) -> Ints:
         """Return the loads of all bins in ``size`` independent draws, one row each."""
@@ -203,6 +208,8 @@ class RecordedLoads(Loads):
     def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
         x, y = self._values[first], self._values[second]
         low, other = int(x.min()), int(y.min())
-        chances = np.zeros((int(x.max()) - low + 1, int(y.max()) - other + 1))
+        shape = int(x.max()) - low + 1, int(y.max()) - other + 1
+        check_span(1, math.prod(shape), "the joint law", "count items in larger units")
+        chances = np.zeros(shape)
         np.add.at(chances, (x - low, y - other), 1 / len(x))
         return low, other, chances, self.law(first).error

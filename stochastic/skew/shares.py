@@ -147,11 +147,8 @@ class RandomLoads(FixedLoads):
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random loads of all bins, in rows."""
-        drawn = self.weights.draw(rng, (size, self.bins))
-        while (is_empty := ~(drawn.max(axis=1) > 0)).any():
-            drawn[is_empty] = self.weights.draw(rng, (int(is_empty.sum()), self.bins))
-        drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
-        return np.asarray(rng.multinomial(self.items, drawn / drawn.sum(axis=1, keepdims=True)))
+        shares = _draw_shares(self.weights, (size, self.bins), rng)
+        return np.asarray(rng.multinomial(self.items, shares))
 
     @cached_property
     def _step(self) -> float:
@@ -249,3 +246,32 @@ def _join_groups(counts: Counts) -> Counts:
         bins.append(CountTable(low=0, chances=chances, copies=count, rounding=rounding))
     kinds = [(table.copies, ((place, 1),)) for place, table in enumerate(bins)]
     return replace(counts, bins=bins, kinds=kinds)
+
+
+def _draw_shares(law: WeightLaw, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    drawn = law.draw(rng, shape)
+    while (is_empty := ~(drawn.max(axis=1) > 0)).any():
+        drawn[is_empty] = law.draw(rng, (int(is_empty.sum()), shape[1]))
+    drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EvenLoads(Loads):
+    """Laws of loads that are spread as evenly as random shares allow, estimated on first use."""
+
+    weights: WeightLaw
+
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
+        """Return random loads of all bins, in rows."""
+        return spread_evenly(self.items, _draw_shares(self.weights, (size, self.bins), rng), rng)
+
+
+def spread_evenly(items: int, shares: Floats, rng: np.random.Generator) -> Ints:
+    """Return loads of bins, in rows: items · share, rounded down or up (systematic sampling)."""
+    ends = np.cumsum(shares, axis=1)
+    ends *= items
+    ends += rng.random((len(ends), 1))
+    places = np.minimum(ends.astype(np.int64), items)
+    places[:, -1] = items
+    return np.diff(places, axis=1, prepend=0)

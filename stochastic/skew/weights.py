@@ -87,8 +87,16 @@ def _power(exponent: Any, low: Any, high: Any) -> WeightLaw:
 def _dirichlet(concentration: Any) -> WeightLaw:
     expected = "a number from 1e-9 to 1e9; more is the same as equal probabilities"
     shape = check_real("concentration", concentration, lambda x: 1e-9 <= x <= 1e9, expected)
+
+    def draw(rng: np.random.Generator, size: Any) -> Floats:
+        if shape > 0.01:
+            return rng.standard_gamma(shape, size)
+        logs = np.log(rng.standard_gamma(shape + 1, size))  # smaller weights underflow to 0
+        logs += np.log1p(-rng.random(size)) / shape
+        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
     return WeightLaw(
-        draw=lambda rng, size: rng.standard_gamma(shape, size),
+        draw=draw,
         chances=lambda n, s: np.asarray(Pmf.negative_binomial(shape, 1 / (1 + s)).pmf(n)),
         mean=shape,
         concentration=shape,

@@ -40,14 +40,14 @@ PAPER = "Swatman 2022"
 FAMILY_SOURCE = f"{PAPER}, §IV-A"
 
 
-def require_law(distribution):
-    """Return ``distribution``, or raise an error if it is plain text instead of a parsed law."""
-    if not hasattr(distribution, "imbalance"):
+def require_law(law, name="distribution", method="imbalance"):
+    """Return a law, or raise an error if it is plain text instead of a parsed law."""
+    if not hasattr(law, method):
         raise DseError(
-            f"distribution = {distribution!r} is bare text: laws are read where a study or "
-            "dse.evaluate is given one (sweeps.grid.work_laws.read_law reads one by hand)"
+            f"{name} = {law!r} is bare text: laws are read where a study or dse.evaluate is given "
+            "one (sweeps.grid.work_laws.read_label reads one by hand)"
         )
-    return distribution
+    return law
 
 
 def _family_equation(family):

@@ -193,6 +193,7 @@ THROUGHPUT = (
     row("lane_passes", "", RATIO, "times that an instruction of a warp fills the units", (1, 4)),
     row("dependency_factor", "", RATIO, "slowdown by waits for results (DEP_Effect)", (1, 8)),
     row("perfect_cycles", "cycle", NONNEG, "cycles of a warp's floating point", (10, 1e5)),
+    row("issued_cycles", "cycle", NONNEG, "cycles in which a warp's instructions issue", (10, 1e5)),
     row("effective_comp", "cycle", NONNEG, "computation per memory instruction", (1, 1000)),
     row("effective_perfect", "cycle", NONNEG, "floating point per memory instruction", (1, 1000)),
     row("transactions_per_request", "", RATIO, "transactions of a warp's request", (1, 32)),
