@@ -152,10 +152,10 @@ def _arrays(
         if hasattr(value, "dims") and hasattr(value, "coords"):
             array = _float_array(value.values, row)
             dims = tuple(map(str, value.dims))
-            for dim, size in zip(dims, array.shape, strict=True):
-                if sizes.setdefault(dim, size) != size:
+            for dim, count in zip(dims, array.shape, strict=True):
+                if sizes.setdefault(dim, count) != count:
                     raise DseError(
-                        f"{name} has {size} values along {dim}, others have {sizes[dim]}"
+                        f"{name} has {count} values along {dim}, others have {sizes[dim]}"
                     )
             for dim in dims:
                 if dim not in value.coords:

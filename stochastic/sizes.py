@@ -243,12 +243,21 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "LAUNCH_STARTS": (10_000, None, "starts of the last block beyond which steps are joined"),
     "CONTINUOUS_MOST": (1_000_000, None, "steps that may be requested"),
     "JOINT_MOST": (500_000_000, None, "coefficients of a joint law, times nodes"),
+    "LOADS_ITEMS": (1 << 40, None, "items that fall into bins"),
+    "LOADS_BINS": (1 << 24, None, "bins into which items fall"),
+    "LOADS_WEIGHTS": (100_000, None, "values of an infinite law of weights that is tabulated"),
+    "LOADS_SIMULATED": (1 << 26, None, "loads of all simulations"),
     "LOADS_TOGETHER": (1 << 20, 101, "numbers of laws of loads computed together"),
     "LOADS_THREADS": (1 << 20, 7, "products of a matrix from which threads of BLAS pay"),
     "LOADS_VALUES": (5_000_000, None, "probabilities of loads of all bins"),
-    "LOADS_QUADRATURE": (100_000_000, None, "products of laws of loads with random weights"),
-    "LOADS_PRODUCTS": (10**10, None, "products of laws of loads"),
+    "LOADS_QUADRATURE": (30_000_000, None, "products of laws of loads with random weights"),
+    "LOADS_PRODUCTS": (1_000_000_000, None, "products of laws of loads"),
     "LOADS_TRIALS": (20_000, None, "simulations of random weights; fewer give wider bands"),
+    "ROUTING_LEAST": (64, None, "fewest draws of the loads of experts"),
+    "ROUTING_DRAWS": (1024, None, "most draws of the loads of experts"),
+    "ROUTING_LOADS": (1 << 16, None, "loads of experts of all draws"),
+    "ROUTING_LAYERS": (1 << 12, None, "layers of experts and ranks whose numbers are cached"),
+    "ROUTING_LOADS_KEPT": (512, None, "layers of experts whose drawn loads are cached"),
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
     "SCHEDULE_ROUNDS": (1_000_000, None, "times at which slots are free in a scheduled launch"),
     "DURATIONS_AT_ONCE": (1 << 21, 37, "durations drawn together"),
@@ -265,7 +274,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "RATIOS_SMALL": (4096, None, "values up to which a law is hashed by all of its weights"),
     "WALK_STEPS": (1_000_000, 101, "steps of the recurrence from the mode"),
 }
-
 
 #: Names of the sizes above which a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")

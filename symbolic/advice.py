@@ -38,9 +38,7 @@ def guides(model: Model) -> tuple[Guide, ...]:
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
     if not known:
-        known = [
-            _guide_of_family(family) for family in model.regime_families if family.of in yields
-        ]
+        known = [_guide_of_family(each) for each in model.regime_families if each.of in yields]
     if "time" in yields and all(guide.goal != "time" for guide in known):
         rate = next((guide for guide in known if guide.goal == "flops"), _TIME_GUIDE)
         known.append(replace(rate, goal="time", maximize=False))

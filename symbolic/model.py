@@ -49,14 +49,10 @@ class Model(DisplayMixin, EquationSet):
 
     def _data(self) -> dict[str, Any]:
         def row(name: str) -> dict[str, Any]:
-            quantity = self.quantity(name)
-            result: dict[str, Any] = {
-                "name": name,
-                "unit": quantity.unit,
-                "meaning": quantity.meaning,
-            }
-            result |= {"labels": list(quantity.labels)} if quantity.labels else {}
-            return result | ({} if quantity.default is None else {"default": quantity.default})
+            about = self.quantity(name)
+            result: dict[str, Any] = {"name": name, "unit": about.unit, "meaning": about.meaning}
+            result |= {"labels": list(about.labels)} if about.labels else {}
+            return result | ({} if about.default is None else {"default": about.default})
 
         switches = dict.fromkeys(switch for eq in self.equations for switch in eq.when)
         return {
@@ -130,9 +126,7 @@ class Model(DisplayMixin, EquationSet):
                 )
         behind = graph.ancestors(outputs or graph.definitions)
         return tuple(
-            name
-            for name, definition in graph.definitions.items()
-            if name in behind and definition.kind == "given"
+            name for name, d in graph.definitions.items() if name in behind and d.kind == "given"
         )
 
     def symbol(self, name: str) -> Any:

@@ -180,7 +180,6 @@ def formula_text(text: str) -> FormulaText:
 
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
-
 _LARGEST_EXACT = 2**53
 
 
@@ -434,15 +433,10 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "negative": operator.neg,
 }
 
-
 _COMPARISONS: dict[str, Callable[[Node, Node], Node]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": ops.equal,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": ops.equal,
     "!=": lambda a, b: ops.negate(ops.equal(a, b)),
-}
+}  # fmt: skip
 
 
 def _result_dimension(formula: FormulaText, name: str, terms: tuple[Term, ...]) -> Dimension | None:
@@ -494,9 +488,7 @@ def apply(
     if name == "where":
         test, *terms_ = terms
         require_condition(formula, test)
-        kind = _result_dimension(
-            formula, name, tuple(require_number(formula, term) for term in terms_)
-        )
+        kind = _result_dimension(formula, name, tuple(require_number(formula, t) for t in terms_))
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
         require_number(formula, term)

@@ -56,6 +56,8 @@ from symbolic.safe_text import one_line
 
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
+#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
+_TRIAD_SPREAD = 0.05
 
 
 def absolute_path(path: Path) -> Path:
@@ -170,9 +172,7 @@ class Entry(DisplayMixin):
             [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
             for name, row in data["values"].items()
         ]
-        closed = [
-            [name, shorten(lacking)] for name, lacking in data.get("closed_models", {}).items()
-        ]
+        closed = [[n, shorten(lacking)] for n, lacking in data.get("closed_models", {}).items()]
         capability = self.compute_capability
         return Answer(
             kind=self._kind,
@@ -448,10 +448,6 @@ def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     return result
 
 
-#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
-_TRIAD_SPREAD = 0.05
-
-
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:
     """Return the share of printed bandwidth that kernels attain with a machine's memory type."""
     for kind, row in _relatives()["memory"].items():
@@ -593,9 +589,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
         except DseError:  # a user's model that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
-        lacking = dict.fromkeys(
-            each for need in needed for each in _missing_inputs(need, entry, model)
-        )
+        lacking = dict.fromkeys(x for need in needed for x in _missing_inputs(need, entry, model))
         if lacking:
             missing[name] = tuple(lacking)
     return missing

@@ -170,9 +170,7 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
             f"no quantity{of} has {word!r} in its name, meaning, symbol or labels"
             f"{nearest_hint(word, known)}"
         )
-    matches.sort(
-        key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name)
-    )
+    matches.sort(key=lambda q: (q.name != word, not all(p in q.name for p in words), q.name))
     return Quantities({row.name: row for row in matches})
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from stochastic import Law
     from stochastic.labels import DatasetParts
 
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
 _FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
 _GROUPS = sizes.LAW_GROUPS
@@ -29,6 +28,7 @@ from stochastic import Pmf, imbalance, partition
 imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
 partition(Pmf.uniform(1, 3), 2, 32)
 """
+_MORE_BINS = "further bins gain more than 1 % each: try more (--bins)"
 
 
 def trace_and_plot_options(function: Any) -> Any:
@@ -225,9 +225,6 @@ def imbalance_answer(data: Mapping[str, Any]) -> Answer:
         ],
         data=data,
     )
-
-
-_MORE_BINS = "further bins gain more than 1 % each: try more (--bins)"
 
 
 def _granularity_table(data: Mapping[str, Any]) -> Table:

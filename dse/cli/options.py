@@ -63,16 +63,14 @@ complete_quantity = _make_completer(_quantities)
 _ENTRIES = {"machine": complete_machine, "workload": complete_workload}
 
 
-def complete_point(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> list[CompletionItem]:
+def complete_point(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete ``NAME=VALUE``: NAME by quantities, VALUE by machines or workloads."""
     name, equals, value = typed.partition("=")
     if not equals:
-        rows = complete_quantity(ctx, parameter, name)
+        rows = complete_quantity(ctx, param, name)
         kinds = [CompletionItem(kind) for kind in _ENTRIES if kind.startswith(name)]
         return [CompletionItem(f"{row.value}=") for row in [*kinds, *rows]]
-    rows = _ENTRIES[name](ctx, parameter, value) if name in _ENTRIES else []
+    rows = _ENTRIES[name](ctx, param, value) if name in _ENTRIES else []
     return [CompletionItem(f"{name}={row.value}") for row in rows]
 
 
@@ -267,7 +265,9 @@ _PROGRESS = "Show progress on standard error as text (auto), JSON lines (json), 
 progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))
-source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
+source_path_argument = click.argument(
+    "source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True)
+)
 _EXPAND = "Store every output over all axes, even over axes on which it does not depend"
 expand_option = option("--expand", _EXPAND, is_flag=True)
 _STUDY = "File of the study that the store belongs to; needed if the store cannot rebuild it"

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
-
 #: For each regime of TMM: the condition that selects its rows, the fitted coefficients, and the
 #: coefficients that are set to 0.
 _REGIMES = {
@@ -62,6 +61,8 @@ _REGIMES = {
         {"memory_time_slope": 0.0, "memory_time_offset": 0.0},
     ),
 }
+#: Rows are proposed from a grid of shapes, in which each column has this number of values.
+_GRID_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -325,14 +326,19 @@ def _calibrate_by_label(
     entries = {key: options[key] for key in ("machine", "workload")}
     known = merge_inputs(model, (), entries=entries, set_values={}).values
     starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    if computed := [name for name, value in starts.items() if value is None]:
+        from dse.evaluation import evaluate
+
+        row = {name: array[0] for name, array in arrays.items()}
+        which = {switches[0]: labels[0]} if switches else {}
+        ds = evaluate(model, outputs=computed, **entries, **options["set"], **which, **row)
+        starts |= {name: ds[name].item() for name in computed}
     values = {n: float(v) for n, v in starts.items() if isinstance(v, (int, float))}
     fits: dict[str, Fit] = {}
     fitted: dict[str, float] = {}
     undetermined: dict[str, None] = {}
     slopes = np.zeros((labels.size, len(values)))
-    order = sorted(
-        dict.fromkeys(labels.tolist()), key=lambda one: -int(measured[labels == one].sum())
-    )
+    order = sorted(dict.fromkeys(labels.tolist()), key=lambda x: -int(measured[labels == x].sum()))
     for label in order:
         here = labels == label
         which = {switches[0]: label} if switches else {}
@@ -375,10 +381,6 @@ def _calibrate_by_label(
             shape = {n: int(x) if x.is_integer() else x for n, x in shape.items()}
             proposed.append({**shape, **({switches[0]: str(labels[row])} if switches else {})})
     return Calibration(fits=fits, undetermined=tuple(undetermined), design=tuple(proposed))
-
-
-#: Rows are proposed from a grid of shapes, in which each column has this number of values.
-_GRID_STEPS = 12
 
 
 def _add_grid(

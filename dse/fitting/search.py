@@ -256,8 +256,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
             block = slopes[known][:, rows][:, :, places]
             moved[here[:, None], places] += _least_squares_steps(block, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
-    better = problem.costs(moved) < problem.costs(points)
-    return np.where(better[:, None], moved, points)
+    return np.where((problem.costs(moved) < problem.costs(points))[:, None], moved, points)
 
 
 def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:

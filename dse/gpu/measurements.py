@@ -69,8 +69,7 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
     ends = kernels.cuda.to_device(np.zeros(total, np.uint32))
 
     def is_done() -> bool:
-        expected = (places[:total] + total * requests) % size
-        return np.array_equal(ends.copy_to_host(), expected)
+        return np.array_equal(ends.copy_to_host(), (places[:total] + total * requests) % size)
 
     return lambda: kernels.chase_pointers[shape](ring, ends, requests), is_done
 

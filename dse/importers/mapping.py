@@ -31,6 +31,7 @@ from symbolic.quantities import TABLE
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
 _SECTIONS = ("labels", "helpers", "quantities")
 _KEYS = ("title", "known_by", *_SECTIONS, "notes")
+_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +91,7 @@ def find_map(records: Records) -> ColumnMap | None:
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
-    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
-    return next(known, None)
+    return next((m for m in maps.values() if m.known_by and names.issuperset(m.known_by)), None)
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
@@ -235,9 +235,6 @@ class ColumnFormulas:
             return None
         size = self.values.get("warp_size", np.full(self.rows, 32.0))
         return blocks * (np.ceil(threads / size) if name == "@warps" else threads)
-
-
-_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
 
 
 def map_columns(

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from symbolic.quantities import Quantity
 
 Inputs: TypeAlias = Sequence[UncertainInput]
+MAX_POINTS = sizes.WITHIN_MOST
+MAX_CELLS = sizes.WITHIN_CELLS
+ENDS = ("lower", "given", "upper")
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
@@ -325,11 +328,6 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     return Leaf(axes=dims, array=array)
 
 
-MAX_POINTS = sizes.WITHIN_MOST
-MAX_CELLS = sizes.WITHIN_CELLS
-ENDS = ("lower", "given", "upper")
-
-
 def ranges_of(
     study: StudyData,
     within: Mapping[str, Any],
@@ -392,9 +390,7 @@ def ranges_of(
     if taken:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
-    coords: dict[str, Any] = {
-        name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
-    }
+    coords: dict[str, Any] = {n: e for n, e in axis_coordinates(grid).items() if e[0] in used}
     if "end" in used:
         coords["end"] = list(ENDS)
     return assemble(variables, coords, attributes)

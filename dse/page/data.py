@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from stochastic import Pmf
 
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 #: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]
@@ -59,6 +58,15 @@ _TAIL_POINTS, _LAUNCH_POINTS = 120, 64
 #: Smallest probability in the tail of a law of work, and in that of a law of launches.
 _MIN_TAIL, _MIN_LAUNCH_TAIL = 1e-9, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
+#: Maximum number of values of one axis on the page of a Dataset.
+_MAX_STORED_AXIS = 1000
+#: Maximum number of values, of all quantities together, on the page of a Dataset.
+_MAX_STORED_VALUES = 60_000
+_MAX_SEARCHED = sizes.PAGE_SEARCHED
+#: Maximum number of values of one axis on the page of a study.
+_MAX_AXIS_VALUES = 1000
+#: Maximum total number of values in the tables of a page that have several axes.
+_MAX_TABLE_VALUES = 10_000
 
 
 def extra_quantities(model: Model) -> list[str]:
@@ -168,12 +176,6 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
     return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
 
 
-#: Maximum number of values of one axis on the page of a Dataset.
-_MAX_STORED_AXIS = 1000
-#: Maximum number of values, of all quantities together, on the page of a Dataset.
-_MAX_STORED_VALUES = 60_000
-
-
 def dataset_page_data(
     ds: xr.Dataset,
     title: str,
@@ -257,9 +259,6 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     stored = {"kind": "stored", "needs": []}
     rows = {name: {**stored, "source": sources.get(name) or "as stored"} for name in names}
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
-
-
-_MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
 def common_data(title: str, note: str) -> dict[str, Any]:
@@ -407,17 +406,15 @@ def _summands(node: Node) -> list[list[str]]:
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
-def _best_data(
-    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
-) -> dict[str, Any]:
+def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
+    whole = all(len(index[name]) == axis.size for name, axis in grid.axes.items())
     if grid.points > _MAX_SEARCHED or not whole:
-        query["found"] = _search_best(study, indices, best)
+        query["found"] = _search_best(study, index, best)
     return query
 
 
@@ -460,12 +457,6 @@ def _unit(name: str) -> list[Any]:
     while factor.numerator % 10 == 0:
         factor, power = factor / 10, power + 1
     return [factor.numerator, power, {base: int(exponent) for base, exponent in kind.exponents}]
-
-
-#: Maximum number of values of one axis on the page of a study.
-_MAX_AXIS_VALUES = 1000
-#: Maximum total number of values in the tables of a page that have several axes.
-_MAX_TABLE_VALUES = 10_000
 
 
 def json_ready(value: Any) -> Any:
@@ -561,16 +552,9 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
 
 #: Precedence and sign of each operator; formulas write other primitives as function calls.
 _OPERATORS = {
-    "either": (1, "or"),
-    "both": (2, "and"),
-    "equal": (4, "=="),
-    "less": (4, "<"),
-    "less_equal": (4, "<="),
-    "add": (5, "+"),
-    "sub": (5, "-"),
-    "mul": (6, "*"),
-    "div": (6, "/"),
-}
+    "either": (1, "or"), "both": (2, "and"), "equal": (4, "=="), "less": (4, "<"),
+    "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
+}  # fmt: skip
 _ATOM = 9
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-
 _HERE = Path(__file__).parent
 #: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (
@@ -32,6 +31,8 @@ _CONTENT_POLICY = (
 )
 #: Escapes of characters that could end the script or begin an HTML comment.
 _HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+#: Address of the loopback interface: no other machine can connect to it.
+HOST = "127.0.0.1"
 
 
 def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
@@ -104,10 +105,6 @@ def page_content(
         return dataset_page_data(data, heading, note)
     entries = " on ".join(filter(None, [data.workload, data.machine]))
     return page_data(data, title or data.model + (f": {entries}" if entries else ""), note)
-
-
-#: Address of the loopback interface: no other machine can connect to it.
-HOST = "127.0.0.1"
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dse.uncertain.output_law import OutputLaw
     from stochastic import Launch, Law
 
-
 _BINS = 60
 #: Maximum number of outcomes of the pair (max, sum) for which single probabilities are drawn.
 _MAX_OUTCOMES = 20_000_000
@@ -50,6 +49,10 @@ _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
 #: Tail probabilities below this limit are not drawn.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
+#: Boxes narrower than this fraction of the plot show no number.
+_MIN_LABEL_SHARE = 0.02
+_MAX_SLOTS = 48
+_BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
 def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, Any], middle: Any, color: str) -> None:
@@ -330,12 +333,6 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
     figure.suptitle(f"{law.works[0]!r}: {shape}", fontsize=10)
     return figure
-
-
-#: Boxes narrower than this fraction of the plot show no number.
-_MIN_LABEL_SHARE = 0.02
-_MAX_SLOTS = 48
-_BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
 class WarpPeriod(NamedTuple):

@@ -21,7 +21,7 @@ from dse.inputs.merge import (
     with_declared,
     workload_entries,
 )
-from dse.study.file import check_code, read_study_file
+from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
 from sweeps.grid.axes import parse_axis
 from sweeps.grid.build import build_grid
@@ -29,7 +29,7 @@ from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse, parse_output
-from symbolic.file_access import FileScope, PathBase, base_folder
+from symbolic.file_access import PathBase, base_folder
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import Node, references
@@ -111,10 +111,7 @@ class StudyData:
         """
         if not isinstance(path, (str, Path)):
             raise DseError(f"the study {path!r}: expected the path of a TOML file")
-        path = Path(path)
-        tree, folder = read_study_file(path), path.resolve().parent
-        check_code(tree, folder, allow)
-        return cls(**tree, folder=FileScope(folder, folder))
+        return cls(**study_arguments(path, allow))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments of the constructor; unpickling loads the equations by name again."""

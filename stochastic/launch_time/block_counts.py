@@ -509,8 +509,7 @@ class BlockCounts:
 def _rounding_bound(law: BlockCounts) -> float:
     """Bound the error of a probability by rounding, and by omitted counts and nodes."""
     share = 2.0 / law.window.period
-    ratio = law.window.ratios(law.setting.kinds, law.nodes)
-    varies = _variation(ratio)
+    varies = _variation(law.window.ratios(law.setting.kinds, law.nodes))
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
         lack = np.hypot(*law.deficits[:, g])

@@ -20,6 +20,8 @@ from stochastic.work.pmf import Pmf, check_law
 _ROUNDINGS = 64.0
 #: Exponents of the tail P(sum < x) <= exp(-c) for the Bernstein bounds on short sums.
 _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
+_LOWER = ("conditional_jensen", "second_moment_lower")
+_UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +120,6 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
         slowdown=ratio,
         limit=(high / result.mean if result.mean else 1.0) if high_is_known else math.inf,
     )
-
-
-_LOWER = ("conditional_jensen", "second_moment_lower")
-_UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 def _second_order(moments: OrderStatistics, lanes: int) -> float:

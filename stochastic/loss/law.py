@@ -537,12 +537,5 @@ def imbalance(
         return CorrelatedLoss(work=work, lanes=lanes, correlation=chain)
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
-    return Law(
-        source=pmf,
-        work=work,
-        lanes=lanes,
-        tol=tol,
-        zero_work=zero_work,
-        _eps=eps,
-        _atom_method=method,
-    )
+    limits: dict[str, Any] = {"tol": tol, "zero_work": zero_work, "_eps": eps}
+    return Law(source=pmf, work=work, lanes=lanes, _atom_method=method, **limits)

@@ -20,7 +20,6 @@ from stochastic.errors import LawError
 if TYPE_CHECKING:
     from stochastic.loss.law import Law
 
-
 _FAR = 5.0  # Standard deviations from the median beyond which a group counts as interrupted.
 _NODES = 200  # Number of values by which the noise is represented.
 _TABLE = 1001  # Number of losses at which the CDF is tabulated.

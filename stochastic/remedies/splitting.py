@@ -102,8 +102,7 @@ def split(
     result = np.zeros((len(thresholds), 3))
     piece_statistics(weights, thresholds, overhead, lanes, np.empty(high + overhead + 1), result)
     count, longest, mean = result.T
-    items = order_statistics(work.low, work.weights, lanes)
-    each = items.mean
+    each = order_statistics(work.low, work.weights, lanes).mean
     total = count * longest / each if each else np.ones(len(thresholds))
     ratios = np.divide(longest, mean, out=np.ones(len(thresholds)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
@@ -145,9 +144,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
     several = [threshold] if is_one else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
-    return np.array(
-        sorted({check_integer("threshold", one, least=1, example=64) for one in several})
-    )
+    return np.array(sorted({check_integer("threshold", x, least=1, example=64) for x in several}))
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:

@@ -21,7 +21,6 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
 _EXACT = sizes.TRACE_EXACT  # Above this number of products, the mean over all orders is estimated.
 _BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.

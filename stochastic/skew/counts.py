@@ -12,7 +12,7 @@ Bound on a factor: |Σ a(n) exp(iφn)| <= V / sin(φ/2), where V is half the tot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,7 @@ _MOST_PRODUCTS = sizes.LOADS_PRODUCTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
+class CountTable:
     """Probabilities of the counts low, low + 1, ... of each of ``copies`` equal bins.
 
     ``rounding`` bounds the relative error of a probability, in units of roundoff.
@@ -60,7 +60,7 @@ class Pieces:
     (and of equal x, if they are cut there), of half the total variation of the probabilities.
     """
 
-    table: Table
+    table: CountTable
     starts: Ints
     blocks: Ints
     x: Ints
@@ -68,7 +68,7 @@ class Pieces:
     half_variation: float
 
     @classmethod
-    def from_table(cls, table: Table, x_tile: int, y_tile: int, is_cut_at_x: bool) -> Pieces:
+    def from_table(cls, table: CountTable, x_tile: int, y_tile: int, is_cut_at_x: bool) -> Pieces:
         """Cut a table at the ends of tiles; a tile of 0 gives x = 0 or y = 0."""
         chances, size = table.chances, len(table.chances)
         n = np.arange(table.low, table.low + size)
@@ -111,37 +111,6 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Circle:
-    """The first ``used`` of ``count`` equidistant nodes on the unit circle, from 1 on.
-
-    ``scale`` is a factor of the sum over the nodes. ``error`` bounds the error of the result.
-    """
-
-    count: int
-    used: int
-    scale: float
-    error: float
-
-    def roots(self, powers: Ints, nodes: Ints) -> Complexes:
-        """Return the powers (rows) of the nodes (columns)."""
-        return _unit_roots(np.multiply.outer(powers, nodes), self.count)
-
-    def parts(self, width: int) -> Iterator[Ints]:
-        """Yield the places of nodes, in parts for which arrays of this width are small."""
-        step = max(1, _TOGETHER // width)
-        for first in range(0, self.used, step):
-            yield np.arange(first, min(first + step, self.used))
-
-    def weights(self, nodes: Ints, power: int) -> Complexes:
-        """Return factors with which values at the nodes add up to the coefficient of a power.
-
-        Nodes below the real axis are left out, because their values are conjugates.
-        """
-        roots = self.roots(np.array([-power]), nodes)[0]
-        return np.asarray(roots * np.where(nodes == 0, self.scale, 2 * self.scale))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counts:
     """Independent counts of bins, given that they sum to ``items``.
 
@@ -149,7 +118,7 @@ class Counts:
     ----------
     items : int
         Sum of the counts.
-    bins : list of Table
+    bins : list of CountTable
         The table of each kind of bins.
     kinds : sequence of GroupKind
         The kinds of groups.
@@ -160,7 +129,7 @@ class Counts:
     """
 
     items: int
-    bins: Sequence[Table]
+    bins: Sequence[CountTable]
     kinds: Sequence[GroupKind]
     log_total: float
     reach: float
@@ -186,34 +155,43 @@ class Counts:
         tables = zip(low.tolist(), chances, copies.tolist(), strict=True)
         return cls(
             items=items,
-            bins=[Table(low=first, chances=part, copies=times) for first, part, times in tables],
+            bins=[
+                CountTable(low=first, chances=part, copies=times) for first, part, times in tables
+            ],
             kinds=kinds,
             log_total=log_total,
             reach=float(poisson_reach(tail, items)),
         )
 
-    def _circle(self, half_variations: Floats, copies: Floats, rounding: float) -> Circle:
-        """Return the nodes at which a product of factors counts, one factor for each unit."""
+    def _nodes(
+        self, half_variations: Floats, copies: Floats, rounding: float
+    ) -> tuple[int, int, float]:
+        """Return how many nodes the circle has, how many from 1 on count, and the error.
+
+        There is one factor for each unit. Nodes below the real axis are not counted, because
+        factors there are conjugates.
+        """
         count = 2 * int(self.reach / 2) + 3
         with np.errstate(divide="ignore"):
             log_variations = np.log(half_variations)
 
-        def log_bounds(nodes: Ints) -> Floats:
+        def log_bounds(nodes: Ints) -> tuple[Floats, Floats]:
+            """Return the logarithms of bounds on the product, and on that without one factor."""
             log_sines = np.log(np.sin(math.pi / count * nodes))
-            return np.asarray(copies @ np.minimum(log_variations[:, None] - log_sines, 0.0))
+            each = np.minimum(log_variations[:, None] - log_sines, 0.0)
+            return copies @ each, copies @ each - each.min(axis=0)
 
-        first, last = 1, count // 2 + 1  # the bound falls from node to node
-        while first < last:
-            middle = (first + last) // 2
-            if log_bounds(np.array([middle]))[0] <= self.log_total - NEGLIGIBLE:
+        used, last = 1, count // 2 + 1  # the bound falls from node to node
+        while used < last:
+            middle = (used + last) // 2
+            if log_bounds(np.array([middle]))[0][0] <= self.log_total - NEGLIGIBLE:
                 last = middle
             else:
-                first = middle + 1
-        places = np.unique(np.geomspace(1, first, 256).astype(np.int64))
-        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])) @ np.diff(places))
-        scale = math.exp(-self.log_total) / count
-        error = total * scale * rounding * ROUNDOFF + 8 * math.exp(-NEGLIGIBLE)
-        return Circle(count=count, used=first, scale=scale, error=error)
+                used = middle + 1
+        places = np.unique(np.geomspace(1, used, 256).astype(np.int64))
+        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])[1]) @ np.diff(places))
+        error = total * math.exp(-self.log_total) / count * rounding * ROUNDOFF
+        return count, used, error + 8 * math.exp(-NEGLIGIBLE)
 
     def invert(
         self,
@@ -240,7 +218,7 @@ class Counts:
         if by_group and not by_tiles:
             copies = np.array([float(count) for count, _ in units])
             variations = np.array([min(variations[i] for i, _ in bins) for _, bins in units])
-        circle = self._circle(variations, copies, rounding)
+        count, used, error = self._nodes(variations, copies, rounding)
         lows, highs = (
             [sum(times * int(pieces[i].x[end]) for i, times in bins) for _, bins in units]
             for end in (0, -1)
@@ -251,20 +229,23 @@ class Counts:
         longest = max(len(table.chances) for table in self.bins)
         widths = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
         width = max(longest, y_count * max(len(result), *widths))
-        if circle.used * (width + longest) * len(units) > _MOST_PRODUCTS:
+        if used * (width + longest) * len(units) > _MOST_PRODUCTS:
             raise _size_error(self.items)
-        power = self.items - sum(table.low * table.copies for table in self.bins)
-        for nodes in circle.parts(width):
-            roots = circle.roots(np.arange(longest), nodes)
+        power = sum(table.low * table.copies for table in self.bins) - self.items
+        step = max(1, _TOGETHER // width)
+        for start in range(0, used, step):
+            nodes = np.arange(start, min(start + step, used))
+            roots = _unit_roots(np.multiply.outer(np.arange(longest), nodes), count)
             product = np.ones((len(result), y_count, len(nodes)), dtype=np.complex128)
-            for (count, bins), low, size in zip(units, lows, widths, strict=True):
+            for (number, bins), low, size in zip(units, lows, widths, strict=True):
                 parts = [(pieces[i].factors(roots, y_count), times) for i, times in bins]
-                _multiply(product, _convolve(parts, size), low - first, count)
-            values = product @ circle.weights(nodes, power)
+                _multiply(product, _convolve(parts, size), low - first, number)
+            values = product @ (_unit_roots(power % count * nodes, count) * (1 + (nodes > 0)))
             values *= _unit_roots(-np.arange(y_count) * columns[0], y_count)
-            result += np.fft.fft(values, axis=1).real / y_count
+            result += np.fft.fft(values, axis=1).real
+        result *= math.exp(-self.log_total) / (count * y_count)
         factor = (2 + math.log(y_count)) * (2 + math.log(max(widths)) if by_group else 1)
-        return first, result, circle.error * factor
+        return first, result, error * factor
 
     def tile_range(self, tile: int) -> tuple[int, int]:
         """Return the least and the largest Σ ⌈n/tile⌉ whose probability is not negligible.
@@ -309,7 +290,10 @@ def _size_error(items: int) -> LawError:
 
 def _unit_roots(turns: Ints, count: int) -> Complexes:
     """Return exp(2πi·turns/count); angles are reduced in whole numbers."""
-    return np.asarray(np.exp(2j * math.pi / count * (turns % count)))
+    turns = turns % count
+    if turns.size < count:
+        return np.asarray(np.exp(2j * math.pi / count * turns))
+    return np.asarray(np.exp(2j * math.pi / count * np.arange(count))[turns])
 
 
 def _power(values: Complexes, exponent: int) -> Complexes:

@@ -25,7 +25,6 @@ from stochastic.work.pmf import Pmf, check_law
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
 #: Number of items that are summed as one block; fixed, so that sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK

@@ -92,6 +92,13 @@ class Pmf:
         return cls.of_family("bernoulli", p)
 
     @classmethod
+    def quantiles(
+        cls, low: float, q1: float, median: float, q3: float, high: float, mean: float
+    ) -> Pmf:
+        """Whole number with five quantiles and a mean, which shapes the tail above q3."""
+        return cls.of_family("quantiles", low, q1, median, q3, high, mean)
+
+    @classmethod
     def of_family(cls, family: str, *parameters: Any) -> Pmf:
         """Return a law of the family with this name in `stochastic.work.families.FAMILIES`."""
         return cls(distribution=FAMILIES[family].law(*parameters))

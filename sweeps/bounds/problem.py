@@ -39,6 +39,11 @@ Leaves = Mapping[str, Leaf]
 #: A ``Key`` has one label for each switch axis. ``Roots`` maps keys to nodes.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
+_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
+_MIN_PIECE = sizes.ORDERED_PIECE
+#: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is
+#: bounded by its extremes over all indices, except in boxes of a single point.
+_MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
 class Boxes(NamedTuple):
@@ -106,10 +111,6 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
-_MIN_PIECE = sizes.ORDERED_PIECE
-
-
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
     """Return an order of the columns of ``rows`` that puts similar columns next to each other."""
     count = rows.shape[1]
@@ -121,7 +122,7 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
     reach = np.ptp(scaled, axis=1, keepdims=True)
     scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
     order = np.lexsort(scaled[::-1])
-    if count > _MAX_ORDERED_ROWS:
+    if count > _MAX_ORDERED_ROWS or len(rows) == 1:
         return order
     stack = [(0, count)]
     while stack and not (stats and stats.is_late):
@@ -135,11 +136,6 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
         mid = (low + high - 1) // 2 + 1
         stack += [(low, mid), (mid, high)]
     return order
-
-
-#: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is
-#: bounded by its extremes over all indices, except in boxes of a single point.
-_MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
 class RangeExtremes:

@@ -193,9 +193,7 @@ _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 class FrontSearch:
     """The search of one problem: its open boxes, which may contain points of the front."""
 
-    def __init__(
-        self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats
-    ) -> None:
+    def __init__(self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats):
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points
@@ -253,13 +251,11 @@ class FrontSearch:
         alive = self.archive.non_dominated_indices(ideals)
         before, ideals = boxes.take(alive), ideals[:, alive]
         boxes = clip_monotone_axes(before, up[alive], down[alive])
-        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
-        cut = np.flatnonzero(np.any(changed, axis=0))
+        cut = np.flatnonzero(np.any((boxes.lo != before.lo) | (boxes.hi != before.hi), axis=0))
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
-        reach = self._objective_ranges()
         # steps take boxes from the end of the list, so the lowest corners come last
-        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")
+        order = np.argsort(-(ideals / self._objective_ranges()).sum(axis=0), kind="stable")
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
@@ -541,8 +537,7 @@ class _TieBreakSearch:
         if not sought.size:
             return True
         rest = np.delete(np.concatenate([self.low, self.high]), len(self.low) + number, axis=0)
-        rest = rest[:, sought]
-        groups, owner = np.unique(rest, axis=1, return_inverse=True)
+        groups, owner = np.unique(rest[:, sought], axis=1, return_inverse=True)
         owner = owner.reshape(-1)
         order = np.argsort(owner, kind="stable")
         self.members = sought[order]
@@ -690,12 +685,8 @@ def certified_front(
             holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
             root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
-        axes = max(len(space.rows) for space in spaces)
-        archive = Archive(len(goals), 1 + axes)
-        searches = [
-            FrontSearch(space.problem, number, archive, stats)
-            for number, space in enumerate(spaces)
-        ]
+        archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces))
+        searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
             for part_search in searches:

@@ -172,8 +172,7 @@ def _merge_adjacent(boxes: Boxes) -> Boxes:
             same &= np.all(hi[others][:, 1:] == hi[others][:, :-1], axis=0)
             same &= lo[axis, 1:] == hi[axis, :-1] + 1
             first = np.concatenate([[True], ~same])
-            last = np.concatenate([~same, [True]])
-            merged = hi[:, last]
+            merged = hi[:, np.concatenate([~same, [True]])]
             lo, hi = lo[:, first], merged
     return Boxes(lo, hi)
 

@@ -44,7 +44,6 @@ _QUIET_CONFIG = {
     "distributed.admin.system-monitor.interval": "10s",
 }
 
-
 Answer = TypeVar("Answer")
 
 

@@ -27,6 +27,7 @@ from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, sta
 Floats = NDArray[np.float64]
 #: Function that takes formulas over one grid, and returns a mapping of names to statistics.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
+MAX_PORTION_VALUES = sizes.PORTION
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -341,9 +342,6 @@ class _StatisticBuilder:
                     f"{condition.text!r}, which varies along {', '.join(sorted(along))}: drop one "
                     "condition, or use another statistic"
                 )
-
-
-MAX_PORTION_VALUES = sizes.PORTION
 
 
 def statistic_portions(

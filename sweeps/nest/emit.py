@@ -26,6 +26,10 @@ from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
+ROW_PIECE = sizes.NEST_ROW
+_LONG_ENOUGH = sizes.NEST_LONG
+_ACCEPTABLE_ROW = sizes.NEST_SHORT
+_CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 
 
 def safe_identifier(name: str) -> str:
@@ -205,11 +209,6 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-ROW_PIECE = sizes.NEST_ROW
-_LONG_ENOUGH = sizes.NEST_LONG
-_ACCEPTABLE_ROW = sizes.NEST_SHORT
-
-
 def row_axis_count(sizes: Sequence[int]) -> int:
     """Return the number of trailing axes that form the row."""
     length, count = 1, 0
@@ -248,9 +247,6 @@ class Nest:
 @cache
 def _hash(kinds: tuple[str, ...], source: str) -> str:
     return hashlib.sha256(f"{kinds}\n{source}".encode()).hexdigest()[:16]
-
-
-_CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 
 
 def _safe_axis_names(

@@ -39,8 +39,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        dims = tuple(grid.axes) if expand else grid.dims(name)
-        result.setdefault(dims, []).append(name)
+        result.setdefault(tuple(grid.axes) if expand else grid.dims(name), []).append(name)
     return tuple(OutputGroup(dims=dims, outputs=tuple(outputs)) for dims, outputs in result.items())
 
 
@@ -79,8 +78,7 @@ def prepare(
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
         return ready
-    sizes = grid.shape(dims)
-    count = row_axis_count(sizes) if row is None else row
+    count = row_axis_count(grid.shape(dims)) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
     leaves, graph = grid.leaves[key], grid.graphs[key]
     names = {id(graph.flat(name)): f"q_{safe_identifier(name)}" for name in graph.definitions}
@@ -150,8 +148,7 @@ def _fill(
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
     plain = grid.non_switch_axes(part.dims)
     kinds = [grid.kind(name) for name in part.outputs]
-    shape = grid.shape(plain)
-    points = math.prod(shape)
+    points = math.prod(grid.shape(plain))
     # switch axes come first, so that each nest fills a contiguous piece of memory
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]

@@ -56,6 +56,14 @@ from symbolic.statistics import DRAW, Statistic
 Indices = NDArray[np.int64]
 
 _ENCLOSED_POINTS = sizes.REACH_TOGETHER
+#: A tail is taken as that of a Pareto law. The tail index estimated from the replicates is
+#: multiplied by the factor, and then limited to the maximum.
+_TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
+#: Values of ``kind`` in :func:`moments`.
+MEAN, STD = 0, 1
+_NO_WEIGHTS = np.empty(0)
+#: Rows of up to this length are summed in the order in which `statistics_as_formulas` sums.
+SHORT_ROW = sizes.SUM_SHORT
 
 
 def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
@@ -118,11 +126,6 @@ def range_of(
     (result,) = enclose([root], boxes)
     assert isinstance(result, Interval)
     return np.asarray(result.lo), np.asarray(result.hi)
-
-
-#: A tail is taken as that of a Pareto law. The tail index estimated from the replicates is
-#: multiplied by the factor, and then limited to the maximum.
-_TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
 @compiled(_nrt=False)
@@ -283,10 +286,6 @@ def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
     return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
 
 
-#: Values of ``kind`` in :func:`moments`.
-MEAN, STD = 0, 1
-
-
 @compiled
 def _total(row):
     """Return the sum of a row; long rows are summed in eight interleaved parts."""
@@ -356,11 +355,6 @@ def fill_extremes(values, sign, skip, out) -> None:
         if holes == row.size or (holes and not skip):
             result = np.nan
         out[i] = result * sign
-
-
-_NO_WEIGHTS = np.empty(0)
-#: Rows of up to this length are summed in the order in which `statistics_as_formulas` sums.
-SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:

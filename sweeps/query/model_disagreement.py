@@ -98,15 +98,12 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        node = reference(name)
-        known = self.table.dims([node, *self.table.conditions])
+        known = self.table.dims([reference(name), *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
         shape = [self.table.axes[dim] for dim in dims]
         values = np.broadcast_to(self.table.broadcast_over(name, dims), shape)
         codes = self._with_models_first(values, dims).astype(np.int64)
-        codes = np.stack(
-            [lut[row] for lut, row in zip(self._common_codes(name), codes, strict=True)]
-        )
+        codes = np.stack([t[row] for t, row in zip(self._common_codes(name), codes, strict=True)])
         counts = self._with_models_first(self.table.feasible_mask(dims), dims) & (codes >= 0)
         least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
         rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)
@@ -202,10 +199,7 @@ class _ModelComparison:
         name = goal.text if goal.text in table.ds else OBJECTIVE
         none = chosen < 0
         places = unravel_places(flat, rest, cells, table.axes)
-        result = {
-            f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none)
-            for axis in rest
-        }
+        result = {f"best_{a}": self._best_coordinates(a, places[a][..., 0], none) for a in rest}
         result[f"best_{name}"] = (cells, np.where(none, np.nan, goal.sign * best), about)
         about = {"units": "1", "long_name": "configurations that are as good as the optimum"}
         result["ties"] = (cells, np.where(none, 0, ties), about)

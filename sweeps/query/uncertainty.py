@@ -44,7 +44,6 @@ from symbolic.statistics import DRAW, RUN
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

@@ -52,8 +52,11 @@ from symbolic.ops import Node, constant
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _MAX_BOXES = sizes.LISTED_BOXES
+SCAN_FIRST_POINTS = sizes.SCANNED
+MAX_SCAN_POINTS = sizes.SCANNABLE
+#: Number of points per second that a scan evaluates.
+SCAN_POINTS_PER_SECOND = 1e9
 
 
 @dataclass(slots=True, kw_only=True)
@@ -258,12 +261,6 @@ class GridProof(GridSource):
             "points_visited": tally.visited_points,
             "points_excluded": excluded if excluded < 2**63 else float(excluded),
         }
-
-
-SCAN_FIRST_POINTS = sizes.SCANNED
-MAX_SCAN_POINTS = sizes.SCANNABLE
-#: Number of points per second that a scan evaluates.
-SCAN_POINTS_PER_SECOND = 1e9
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:

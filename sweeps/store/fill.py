@@ -50,9 +50,7 @@ WatchedOutput: TypeAlias = tuple[str, float]
 class TileWriter:
     """A picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
-    def __init__(
-        self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
-    ) -> None:
+    def __init__(self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None):
         self.part, self.place, self.identity = part, place, plan.identity
         self.program: BoxProgram = program_of(plan.layout, part)
         self.watch = watch if watch in part.outputs else None

@@ -92,9 +92,7 @@ class StorePart:
 class StoreLayout:
     """The tiles in which the outputs of a grid are stored."""
 
-    def __init__(
-        self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
-    ) -> None:
+    def __init__(self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]):
         self.grid, self.expand, self.compression = grid, expand, compression
         self.parts = tuple(
             _part(grid, number, group.dims, group.outputs)

@@ -23,15 +23,9 @@ from symbolic.model import Guide, Validity
 from symbolic.ops import equal, where
 
 OUTPUTS = (
-    "active_tpcs",
-    "fewest_tpcs",
-    "most_tpcs",
-    "placements",
-    "equal_placements",
-    "placement_power",
-    "placement_loss",
-    "placement_fit",
-)
+    "active_tpcs", "fewest_tpcs", "most_tpcs", "placements", "equal_placements", "placement_power",
+    "placement_loss", "placement_fit",
+)  # fmt: skip
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2008,
@@ -54,7 +48,6 @@ ADVICE = Guide(
 
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
-
 
 #: Maximum number of sets of TPCs whose distances are compared one by one.
 MAX_CHOICES = 1_000_000

@@ -27,7 +27,6 @@ TRANSIT_EQUATIONS = (transit_warps.intensity,)
 
 CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
 
-
 threads = transit_warps.threads.copy_as(
     *("threads", "resident_warps"), source="Li 2015, §2.2; Hong 2012, Table 1"
 )

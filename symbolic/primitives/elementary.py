@@ -159,7 +159,6 @@ def log(a: Any) -> Any:
             k = ((shifted >> 52) - 1023).astype(np.float64) - np.where(small, 54.0, 0.0)
             f = ((shifted & FRACTION) + ROOT).view(np.float64) - 1.0
             value = np.where(x < np.inf, _series(f, k), x)
-            result[first : first + _BLOCK] = np.where(
-                x > 0.0, value, np.where(x == 0.0, -np.inf, np.nan)
-            )
+            special = np.where(x == 0.0, -np.inf, np.nan)
+            result[first : first + _BLOCK] = np.where(x > 0.0, value, special)
     return result.reshape(whole.shape) if whole.ndim else result[0]

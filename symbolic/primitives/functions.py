@@ -117,14 +117,12 @@ def _pow_interval(al, ah, ua, bl, bh, ub):
         undefined = either_flag(undefined, flag_or_false((al < 0) & part))
         never = (al > -INF) & (ah < 0) & (bl == bh) & part
         lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
-    no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
-    never = either_flag(no_base, no_exponent)
+    no_base, no_power = is_empty(ua, al, ah), is_empty(ub, bl, bh)
+    never = either_flag(no_base, no_power)
     if any_true(never):
-        is_one = choose(
-            no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1)
-        )
-        lo = choose(never, choose(is_one, 1.0, INF), lo)
-        hi = choose(never, choose(is_one, 1.0, -INF), hi)
+        one = choose(no_base, clear_where(no_power, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1))
+        lo = choose(never, choose(one, 1.0, INF), lo)
+        hi = choose(never, choose(one, 1.0, -INF), hi)
     return lo, hi, undefined
 
 

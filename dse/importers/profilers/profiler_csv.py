@@ -119,7 +119,6 @@ _LAYOUTS = (
     ),
 )  # fmt: skip
 
-
 #: Names of columns; the header of each layout contains at least one of them.
 HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
