@@ -351,9 +351,7 @@ def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: f
     """Return the smallest value at which the cumulative weight reaches ``level``."""
     reached = []
     for value in values:
-        below = [
-            constant(where(v <= value, share, 0.0)) for v, share in zip(values, shares, strict=True)
-        ]
+        below = [constant(where(v <= value, w, 0.0)) for v, w in zip(values, shares, strict=True)]
         enough = reduce(lambda a, b: a + b, below) >= level - _WEIGHT_TOLERANCE
         reached.append(constant(where(enough, value, math.inf)))
     return _extreme(reached, high=False)
