@@ -93,7 +93,7 @@ peak_achievable_cpu_printed = peak_achievable.copy_as(
 )
 def peak_achievable_cpu(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
     """Operations per second if scalar and SIMD instructions run one after another. [1/s]"""
-    return 1 / (narrow_fraction / peak_narrow + wide_fraction / peak_wide)
+    return divide(1, narrow_fraction / peak_narrow + wide_fraction / peak_wide, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Table 15")

@@ -377,10 +377,10 @@ def gemm_power_ratio(
     gemm_idle_power_share,
 ):
     """Power demand beyond idle power, at full clocks, over what board_power leaves. [ratio]"""
-    compute = divide(gemm_operations / time, gemm_peak, at_zero=0.0)
-    memory = gemm_moved_bytes / time / mem_bandwidth
-    demand = gemm_compute_power_share * compute + gemm_memory_power_share * memory
-    return divide(gemm_launch_power_share + demand, 1 - gemm_idle_power_share, at_zero=math.inf)
+    compute = gemm_compute_power_share * divide(gemm_operations, gemm_peak, at_zero=0.0)
+    work = compute + gemm_memory_power_share * gemm_moved_bytes / mem_bandwidth
+    demand = gemm_launch_power_share + divide(work, time, at_zero=math.inf)
+    return divide(demand, 1 - gemm_idle_power_share, at_zero=math.inf)
 
 
 @equation(source="clocks fall where demand comes near the power limit of the board")

@@ -94,7 +94,7 @@ def warp_longest_row(row_min, row_q1, row_median, row_q3, row_max, row_mean):
     >>> warp_longest_row(5.0, 5.0, 5.0, 5.0, 5.0, 5.0)
     5.0
     >>> round(warp_longest_row(1.0, 4.0, 6.0, 9.0, 80.0, 8.5), 2)
-    51.28
+    48.3
     """
     tail = maximum(row_max - row_q3, 0.0)
     missing = 4 * row_mean - (row_min + row_q1 + row_median + row_q3) - (row_q3 - row_min) / 2

@@ -330,7 +330,7 @@ GEMM = (
     row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
     row("gemm_output_time", "s", RESULT, "time of results and casts"),
-    row("gemm_operations", "", RESULT, "operations of the product"),
+    row("gemm_operations", "", POS, "operations of the product"),
     row("gemm_floor", "s", RESULT, "time below which the machine cannot be"),
     row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
     row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
