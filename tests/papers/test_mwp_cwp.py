@@ -714,4 +714,4 @@ def test_departures_take_as_long_at_any_core_clock() -> None:
         outputs = ["time", "departure_delay"]
         ds = dse.evaluate("mwp_cwp", machine=machine, core_clock=clocks, outputs=outputs, **NAIVE)
         assert ds.departure_delay.values.tolist() == [cycles / 2, cycles, 2 * cycles]
-        assert ds.time.values == pytest.approx([float(ds.time[1])] * 3, rel=1e-6)
+        assert ds.time.values == pytest.approx([float(ds.time[1])] * 3, rel=1e-3)
