@@ -24,14 +24,9 @@ from symbolic.ops import equal, where
 
 #: Differences between placements; the power of the system also needs ``placement_base_power``.
 OUTPUTS = (
-    "active_tpcs",
-    "fewest_tpcs",
-    "most_tpcs",
-    "placements",
-    "equal_placements",
-    "placement_loss",
-    "placement_fit",
-)
+    "active_tpcs", "fewest_tpcs", "most_tpcs", "placements", "equal_placements",
+    "placement_loss", "placement_fit",
+)  # fmt: skip
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2008,

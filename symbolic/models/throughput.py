@@ -28,14 +28,9 @@ from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, floor, maximum, minimum, where
 
 OUTPUTS = (
-    "flops",
-    "effective_ratio",
-    "mwp",
-    "category",
-    "suggested_sms",
-    "suggested_warps",
+    "flops", "effective_ratio", "mwp", "category", "suggested_sms", "suggested_warps",
     "clock_reduction",
-)
+)  # fmt: skip
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,

@@ -71,7 +71,7 @@ def test_the_default_model_predicts_nothing_impossible(machine: str) -> None:
 
 
 def test_a_model_of_2009_is_caught_below_the_issue_limit() -> None:
-    """As printed, CPI is below four cycles in some points; by default in none."""
+    """The printed CPI is below four cycles in some points; the default CPI is in none."""
     printed, corrected = (
         {each.limit.name for each in found_at_random(UNIONS[1], "gtx280", printed=printed)}
         for printed in (True, False)

@@ -167,7 +167,7 @@ def test_flops_times_time_is_the_work(point: Point, lanes: int) -> None:
 
 
 def test_flops_times_time_is_the_work_on_every_machine() -> None:
-    """Of 10,000 random points: work is conserved, and no rate is above that of the units."""
+    """Work is conserved at 10,000 random points, and no rate is above that of the units."""
     machines = [name for name in dse.machines() if "fp_units" in dse.machine(name).values]
     assert len(machines) >= 30
     random, count = np.random.default_rng(1), -(-10_000 // len(machines))
