@@ -61,10 +61,25 @@ def special_power(most, insts, issue_rate):
     return where(insts > 0, drawn, 0.0)
 
 
+@equation(source="Hong 2012, Eq. 39, Table 8")
+def dram_power(most, insts, issue_rate, core_clock, nominal_clock):
+    """Unscaled power of DRAM accesses, by their rate per cycle of the nominal clock. [W]
+
+    DRAM has its own clock: as many accesses per second draw the same power at any core clock.
+    """
+    return special_power(most, insts * (core_clock / nominal_clock), issue_rate)
+
+
 @equation(source="Hong 2012, Fig. 36")
 def scaled_power(unit_power, scale, clock_power_factor):
     """Power that a unit adds to the machine, scaled by the active SMs and the clock. [W]"""
     return unit_power * scale * clock_power_factor
+
+
+@equation(source="Hong 2012, Fig. 36")
+def scaled_dram_power(unit_power, scale):
+    """Power that DRAM accesses add to the machine, at any core clock. [W]"""
+    return unit_power * scale
 
 
 #: For each unit: name, name in the paper, power equation, and scale.
@@ -80,8 +95,8 @@ UNITS = (
     ("fds", "FDS", special_power, "sm_scale"),
     ("l1", "L1", linear_power, "sm_scale"),
     ("l2", "L2", special_power, "memory_scale"),
-    ("global", "GlobalMem", special_power, "memory_scale"),
-    ("local", "LocalMem", special_power, "memory_scale"),
+    ("global", "GlobalMem", dram_power, "memory_scale"),
+    ("local", "LocalMem", dram_power, "memory_scale"),
 )
 
 
@@ -90,6 +105,7 @@ def _unit_equations(
 ) -> tuple[Equation, ...]:
     """Return the equations of a unit: access rate, power before scaling, and scaled power."""
     counts = ("total_insts" if unit == "fds" else f"{unit}_insts", "issue_rate")
+    clocks = ("core_clock", "nominal_clock") if power_equation is dram_power else ()
     fermi = unit in ("l1", "l2")
     sources = ("Eqs. 40-41, section 3.6", "Eq. 39, Table 11", "Fig. 72")
     named = [{"source": f"Hong 2012, {each}"} if fermi else {} for each in sources]
@@ -97,8 +113,10 @@ def _unit_equations(
     most, power = f"max_power_{unit}", f"{unit}_unit_power"
     return (
         access_rate.copy_as(f"access_rate_{unit}", *counts, **named[0]),
-        power_equation.copy_as(power, most, *counts, **named[1]),
-        scaled_power.copy_as(f"{unit}_power", power, scale, "clock_power_factor", **named[2]),
+        power_equation.copy_as(power, most, *counts, *clocks, **named[1]),
+        scaled_dram_power.copy_as(f"{unit}_power", power, scale)
+        if clocks
+        else scaled_power.copy_as(f"{unit}_power", power, scale, "clock_power_factor", **named[2]),
     )
 
 

@@ -22,8 +22,9 @@ from symbolic.errors import DseError
 from symbolic.model import Guide, Validity
 from symbolic.ops import equal, where
 
+#: Differences between placements; the power of the system also needs ``placement_base_power``.
 OUTPUTS = (
-    "active_tpcs", "fewest_tpcs", "most_tpcs", "placements", "equal_placements", "placement_power",
+    "active_tpcs", "fewest_tpcs", "most_tpcs", "placements", "equal_placements",
     "placement_loss", "placement_fit",
 )  # fmt: skip
 VALIDITY = Validity(

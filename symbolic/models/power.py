@@ -6,8 +6,9 @@ idle. The thesis includes the scaling in MaxPower, and sets NonGatedClockPower t
 By the switch ``sm_scaling``, power grows with the logarithm of the number of active SMs (GTX280,
 Eqs. 44-48), or linearly (GTX580, Fig. 73, with a jump when the chip is activated). With
 ``power_gating``, unused SMs draw no power, not even idle power (§3.5.6). An SM is active if it has
-a block (footnote 1 of the thesis). Dynamic power is all power except idle power; it is proportional
-to the clock raised to ``clock_power_exponent``.
+a block (footnote 1 of the thesis). Dynamic power is all power except idle power. Its part of the
+chip is proportional to the core clock raised to ``clock_power_exponent``. Its part of DRAM is not,
+because the memory has its own clock, which the model takes as nominal.
 
 Work per energy, and the number of SMs with the most work per energy (Eqs. 62-63), need MWP-CWP, as
 in ``ipp``.
@@ -22,7 +23,7 @@ OUTPUTS = ("power", "runtime_power", "sm_power", "memory_power")
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
-    statement="power has one clock for cores and memory and parameters of GPUs of 2008 to 2010: "
+    statement="power has no clock of the memory and parameters of GPUs of 2008 to 2010: "
     "fit them to measured watts and compare with others first, or take activity_power",
 )
 
@@ -110,7 +111,7 @@ memory_scale_gated = memory_scale_linear.copy_as(
 
 @equation(source="Hong 2012, Eq. 107", symbol="F^3")
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
-    """Dynamic power divided by dynamic power at the nominal clock. [ratio]
+    """Dynamic power of the chip divided by that at the nominal clock. [ratio]
 
     The default exponent is 3, from appendix A: the voltage is proportional to the clock. (Chapter 3
     never changes the clock.) An exponent of 1 means a constant voltage.
@@ -123,10 +124,12 @@ sm_power = _unit_power.scaled_power.copy_as(
     source="Hong 2012, Eqs. 38 and 44",
     symbol=r"RP\_SMs",
 )
-memory_power = _unit_power.scaled_power.copy_as(
-    *("memory_power", "memory_component_power", "memory_scale", "clock_power_factor"),
-    source="Hong 2012, Eqs. 43 and 48",
-)
+
+
+@equation(source="Hong 2012, Eqs. 43 and 48")
+def memory_power(global_power, local_power, l2_power):
+    """Power of the memory system: DRAM at its own clock, and the L2 cache at the core clock. [W]"""
+    return global_power + local_power + l2_power
 
 
 @equation(source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)

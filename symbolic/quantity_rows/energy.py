@@ -150,7 +150,7 @@ PLACEMENT = (
     row("placements", "", COUNT1, "number of sets with this number of SMs"),
     row("equal_placements", "", COUNT0, "number of sets with these numbers of SMs and TPCs"),
     row("tpc_separation", "", RESULT, "smallest distance between two lit TPCs"),
-    spec("placement_base_power", "W", NONNEG, "power of the system without TPCs", (50, 300), 0),
+    spec("placement_base_power", "W", NONNEG, "power of the system without TPCs", (50, 300)),
     spec("power_per_tpc", "W", NONNEG, "power that a lit TPC adds", (0.5, 10)),
     spec("fitted_sms", "", COUNT1, "lit SMs for which the line was fitted", (1, 14), 4),
     row("placement_fit", "", "whole [0, 1]", "1 if the line was fitted to another number of SMs"),

@@ -105,11 +105,11 @@ def test_a_coarse_grid_by_scan_and_by_proof(benchmark: str, gpu: str, goal: str)
     assert best <= float(scan[goal]) * (1 + 1e-3)
 
 
-def test_the_shortest_time_lies_before_a_jump() -> None:
-    """SVM on the GTX 280: Eqs. 22 and 23 do not meet at the border of cases 2 and 3."""
+def test_more_bandwidth_does_not_slow_the_best_setting() -> None:
+    """SVM on the GTX 280: Eqs. 22 and 23 meet at the border of cases 2 and 3."""
     query = program().study("svm", "gtx280")
     _, threads, sms, core, memory = table()["svm", "gtx280"][0]
-    assert memory < 110
+    assert memory == 110
     near = dse.evaluate(
         "ipp",
         machine="gtx280",
@@ -117,12 +117,12 @@ def test_the_shortest_time_lies_before_a_jump() -> None:
         threads_per_block=threads,
         active_sms=sms,
         core_clock=core * 1e6,
-        mem_bandwidth=np.array([memory, memory + 1]) / 100 * 141.7e9,
+        mem_bandwidth=np.arange(50, 111) / 100 * 141.7e9,
         outputs=["time", "case"],
         **query.set,
     )
-    assert near["case"].values.tolist() == [2, 3]
-    assert near["time"].values * 1e3 == pytest.approx([21.6, 23.7], abs=0.05)
+    assert set(near["case"].values.tolist()) == {2, 3}
+    assert np.diff(near["time"].values).max() <= 0
 
 
 def test_no_spare_shared_memory_pays() -> None:

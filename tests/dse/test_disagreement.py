@@ -41,7 +41,7 @@ def test_the_merge_benchmarks_by_two_models(merge: xr.Dataset) -> None:
     same = result.regret.sel(model=HONG, under=HONG)
     assert (same == 1).all()
     assert (result.regret >= 1).all()
-    assert float(result.regret.sel(model=LI, under=HONG).max()) == pytest.approx(1.069, abs=5e-4)
+    assert float(result.regret.sel(model=LI, under=HONG).max()) == pytest.approx(1.078, abs=5e-4)
     assert (result.regret.sel(model=HONG, under=LI) < 1.0001).all()  # any block fills the memory
     assert result.optimum_differs.sel(model=LI, under=HONG).sum() > 10
     cell = {"workload": "blackscholes", "machine": "gtx280"}
@@ -79,8 +79,7 @@ def test_where_the_cases_differ(merge: xr.Dataset) -> None:
     )
     pairs = result.case_disagreement.sel(model=HONG, under=LI)
     np.testing.assert_allclose(pairs, share)
-    assert float(pairs.sel(workload="blackscholes")) > 0.2
-    assert float(pairs.sel(workload="svm")) == 0
+    assert (pairs == 0).all()  # without the printed switch, both take the longer of Eqs. 22 and 23
 
 
 def test_overall_and_where(merge: xr.Dataset) -> None:
@@ -280,16 +279,16 @@ def test_the_command(tmp_path: Any) -> None:
     assert done.exit_code == 0, done.output
     data = json.loads(done.stdout)
     assert data["models"] == [HONG, LI]
-    assert data["differs"]["case"] == {"configurations": 3, "of": 6}
+    assert data["differs"]["case"] == {"configurations": 0, "of": 6}
     assert [row["best_threads_per_block"] for row in data["rows"]] == [128, 128, 128, 32]
-    assert data["rows"][3]["regret"][HONG] == pytest.approx(1.069, abs=5e-4)
+    assert data["rows"][3]["regret"][HONG] == pytest.approx(1.0777, abs=5e-4)
     again = CliRunner().invoke(command, [str(store), "--minimize", "time", "--per", "workload"])
     assert again.exit_code == 0, again.output
     assert f"A = {HONG}\nB = {LI}" in again.stdout
-    assert "case differs at 3 of 6 configurations, 50.00%" in again.stdout
+    assert "case is the same by both models at all configurations" in again.stdout
     lines = [line.split() for line in again.stdout.splitlines() if line.startswith("blackscholes")]
     assert [line[-1] for line in lines] == ["1.0000", "1.0000"]
-    assert lines[1][-2] == "1.0690"
+    assert lines[1][-2] == "1.0777"
 
 
 def test_a_study_of_several_models_on_the_command_line(tmp_path: Any) -> None:

@@ -75,7 +75,9 @@ def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, f
     here, allowed = compute(at)
     for each, way in sorted(move_directions(grid.graph, "time").items()):
         row = model.quantity(each)
-        is_resource = row.lever == "designer" or each in ("active_sms", "departure_delay")
+        is_resource = row.lever == "designer" or each in (
+            *("active_sms", "departure_delay", "core_clock"),
+        )
         if each not in at or not is_resource or way not in ("up", "down"):
             continue
         factor = np.exp(rng.uniform(0, 1.5, POINTS) * rng.integers(0, 2, POINTS)) + 1e-3

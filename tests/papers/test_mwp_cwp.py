@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import dse
 from symbolic.models import _memory, _residency, _shared, mwp_cwp
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -59,6 +60,8 @@ WORKED: dict[str, Any] = {
 }
 
 # SVM as Table 4 and the project's decided inputs have it, coalesced
+NAIVE: dict[str, Any] = {"workload": "mat_naive", "threads_per_block": 256}
+NAIVE |= {"active_blocks_per_sm": 3}
 SVM = {"comp_insts": 10871, "sync_insts": 0, "elements": 730112, "active_blocks_per_sm": 8}
 
 
@@ -701,3 +704,14 @@ def test_cases_2_and_3_meet_where_more_bandwidth_brings_the_computation_to_the_f
     assert set(got["case"]) == {2, 3}
     assert np.diff(got["total_cycles"]).max() <= 1e-9 * got["total_cycles"].max()
     assert np.diff(old["total_cycles"]).max() > 0.01 * old["total_cycles"].max()
+
+
+def test_departures_take_as_long_at_any_core_clock() -> None:
+    """Road, row 19: the machines of the thesis state the delay in cycles of their own clock."""
+    for machine, cycles in (("fx5600", 320), ("8800gt", 320), ("gtx280", 80)):
+        nominal = float(dse.evaluate("mwp_cwp", machine=machine, **NAIVE).core_clock)
+        clocks = [nominal / 2, nominal, 2 * nominal]
+        outputs = ["time", "departure_delay"]
+        ds = dse.evaluate("mwp_cwp", machine=machine, core_clock=clocks, outputs=outputs, **NAIVE)
+        assert ds.departure_delay.values.tolist() == [cycles / 2, cycles, 2 * cycles]
+        assert ds.time.values == pytest.approx([float(ds.time[1])] * 3, rel=1e-3)

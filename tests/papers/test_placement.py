@@ -22,6 +22,7 @@ from tests.papers._solve import run_doctests
 
 #: Table 12: four active SMs of the 8800GT.
 TABLE_12 = Path(__file__).parents[2] / "examples" / "hong_2012_table_12.csv"
+OUTPUTS = [*placement.OUTPUTS, "placement_power"]
 
 GT = "0-1-2-3-4-5-6-0-1-2-3-4-5-6"
 
@@ -35,7 +36,8 @@ def table_12() -> pd.DataFrame:
 def every_set() -> Any:
     """All sets of four of the 14 SMs."""
     sets = ["-".join(map(str, sms)) for sms in combinations(range(14), 4)]
-    return dse.Study(model="placement", machine="8800gt", axes={"lit_sms": sets}).run()
+    study = dse.Study(model="placement", machine="8800gt", axes={"lit_sms": sets}, outputs=OUTPUTS)
+    return study.run()
 
 
 @cache
@@ -78,7 +80,8 @@ def test_doctests() -> None:
 
 def test_the_tpcs_of_table_12() -> None:
     table = table_12()
-    study = dse.Study(model="placement", machine="8800gt", axes={"lit_sms": list(table["lit_sms"])})
+    sets = list(table["lit_sms"])
+    study = dse.Study(model="placement", machine="8800gt", axes={"lit_sms": sets}, outputs=OUTPUTS)
     ds = study.run()
     assert ds.active_tpcs.values.tolist() == table["active_tpcs"].tolist()
     assert ds.active_tpcs.values.tolist() == [2, 2, 2, 3, 3, 4, 4, 4, 4]
@@ -301,3 +304,16 @@ def test_too_many_choices_to_try() -> None:
     values |= {"active_sms": 40, "placement_policy": "apart", "tpc_distances": line(40)}
     with pytest.raises(dse.DseError, match=r"can be chosen in 1\.38e\+11 ways"):
         dse.evaluate("placement", **values)
+
+
+def test_a_machine_without_a_base_gives_differences_and_no_power_of_the_system() -> None:
+    """Road, row 22: the power of two TPCs alone is not that of a system."""
+    given_: dict[str, Any] = {"active_sms": 4, "placement_policy": "scatter"}
+    ds = dse.evaluate("placement", machine="gtx280", **given_)
+    assert "placement_power" not in ds
+    assert float(ds.placement_loss) == pytest.approx(7.8552)
+    with pytest.raises(dse.DseError, match="placement_base_power"):
+        dse.evaluate("placement", machine="gtx280", outputs=["placement_power"], **given_)
+    given_ |= {"placement_base_power": 200, "outputs": ["placement_power"]}
+    based = dse.evaluate("placement", machine="gtx280", **given_)
+    assert float(based.placement_power) == pytest.approx(200 + 4 * 3.9276)

@@ -122,6 +122,7 @@ def test_the_function_of_units_that_jump() -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_each_unit_follows_its_column_of_table_8(unit: str) -> None:
     given_: dict[str, Any] = {"issue_rate": 0.05, UNITS[unit]: 10, f"max_power_{unit}": 2}
+    given_["nominal_clock"] = 1e9
     got = solve("power", **given_)[f"{unit}_unit_power"]
     assert got == pytest.approx(2 * (special(0.5) if unit in SPECIAL else 0.5), rel=1e-14)
 
@@ -130,7 +131,8 @@ def test_each_unit_follows_its_column_of_table_8(unit: str) -> None:
 def test_rates_above_1_count_as_1_and_are_flagged(unit: str) -> None:
     def power_at(count: float) -> dict[str, Any]:
         counts = {**dict.fromkeys(UNITS.values(), 0.0), UNITS[unit]: count}
-        return solve("power", issue_rate=0.25, **{f"max_power_{unit}": 2.0}, **counts)
+        counts |= {f"max_power_{unit}": 2.0, "nominal_clock": 1e9}
+        return solve("power", issue_rate=0.25, **counts)
 
     assert power_at(4.0)[f"{unit}_unit_power"] == power_at(400.0)[f"{unit}_unit_power"]
     assert power_at(3.0)[f"{unit}_unit_power"] < power_at(4.0)[f"{unit}_unit_power"]
@@ -178,7 +180,7 @@ def test_gtx580_is_linear_with_a_jump() -> None:
     """§3.11.1 and Fig. 73: idle, activation, and each SM the same, with its part of the memory."""
     powers = [gtx280(machine="gtx580", active_sms=sms)["power"] for sms in range(1, 17)]
     got = gtx280(machine="gtx580", active_sms=5)
-    step = got["sm_component_power"] + got["memory_component_power"] / 16
+    step = got["sm_component_power"] + got["memory_power"] / 5
     assert np.allclose(np.diff(powers), step)
     assert got["power"] == pytest.approx(27 + 64 + 5 * step)
 
@@ -222,15 +224,27 @@ def test_power_gating_is_proportional(machine: str) -> None:
         assert got["standing_power"] == pytest.approx(every["idle_power"] * sms / n)
 
 
-def test_dynamic_power_is_cubic_in_the_clock() -> None:
+def test_power_of_the_chip_is_cubic_in_the_clock() -> None:
     """Eq. 107; an exponent of 1 keeps the voltage, 0 the power."""
     plain = gtx280()
     assert plain["core_clock"] == plain["nominal_clock"] == 1.3e9
     for exponent in (0, 1, 3):
         got = gtx280(core_clock=0.65e9, clock_power_exponent=exponent)
-        assert got["runtime_power"] == pytest.approx(plain["runtime_power"] / 2**exponent)
-        assert got["power"] == pytest.approx(83 + got["runtime_power"])
-    assert gtx280(core_clock=0.65e9)["runtime_power"] == pytest.approx(plain["runtime_power"] / 8)
+        assert got["sm_power"] == pytest.approx(plain["sm_power"] / 2**exponent)
+        assert got["power"] == pytest.approx(83 + got["sm_power"] + got["memory_power"])
+    assert gtx280(core_clock=0.65e9)["sm_power"] == pytest.approx(plain["sm_power"] / 8)
+
+
+def test_power_of_dram_follows_its_own_clock() -> None:
+    """Road, row 20: as many accesses per second draw the same watts at any core clock."""
+    clocks = [0.65e9, 1.3e9, 2.6e9]
+    names = ["time", "global_power", "memory_power", "runtime_power", "sm_power"]
+    given_: dict[str, Any] = {"machine": "gtx280", "workload": "nmat", "threads_per_block": 256}
+    ds = dse.evaluate("ipp", core_clock=clocks, outputs=names, **given_)
+    assert ds.time.values == pytest.approx([float(ds.time[1])] * 3, rel=1e-4)
+    assert ds.global_power.values == pytest.approx([36.63] * 3, abs=0.005)
+    assert np.array_equal(ds.memory_power, ds.global_power)
+    assert np.allclose(ds.runtime_power, ds.sm_power + ds.memory_power, rtol=1e-12)
 
 
 def test_off_chip_power_is_not_multiplied_by_sms() -> None:
