@@ -100,6 +100,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "EXPAND_CHEAP": (1 << 20, 11, "values up to which a statistic is computed at once"),
     "EXPAND_MOST": (1 << 31, None, "values up to which one is computed before a search"),
     "EXPAND_NUMBERS": (1 << 24, None, "numbers that it may take in memory then"),
+    "REPLACED_VALUES": (1 << 12, None, "values of an axis among which a rule may choose"),
     "EXTREMES_TABLE": (1 << 24, 17, "numbers of the table of extremes of a leaf"),
     "SEARCH_ROUND": (32, 3, "boxes of a round"),
     "SEARCH_BUDGET": (512, 7, "boxes bounded in each before the next round"),
