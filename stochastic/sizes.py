@@ -115,6 +115,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "DESCENT_IMPROVED": (4, 2, "best points that are improved"),
     "DESCENT_ALONG": (1 << 12, 5, "values tried along an axis"),
     "DESCENT_PAIR": (1 << 12, 7, "points tried along a pair of axes"),
+    "DESCENT_INNER": (1 << 20, 7, "points over the axes of best values at an answer"),
     "DESCENT_ROUNDS": (50, 3, "rounds of improvement"),
     "FRONT_PATIENCE": (1 << 15, 13, "boxes bounded before gaps are closed one by one"),
     "FRONT_SINGLE": (1 << 15, 11, "boxes bounded before first points are sought one by one"),

@@ -72,7 +72,7 @@ def _choose_by_value(rule: Node, axis: Axis, entries: list[Node]) -> Node:
             f"{_MAX_VALUES:,} where the values have unequal steps or a table depends on them: "
             "shorten the axis, or give it whole values with equal steps"
         )
-    order = np.argsort(axis.values, kind="stable").tolist()
+    order: list[int] = np.argsort(axis.values, kind="stable").tolist()
 
     def tree(low: int, high: int) -> Node:
         if high - low == 1:
