@@ -161,6 +161,23 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
+@compiled_no_nrt
+def _round_log(is_ceil, weight, low, high, least, x, y):
+    """Bound the logarithm of ceil(x) or floor(x) by log(x); return (True, the largest error).
+
+    ``low`` to ``high`` are the rounded values, and ``least`` is the least x. The result is False if
+    it is better to bound the logarithm by its ends or by x.
+    """
+    if is_ceil == (weight > 0):  # log(ceil(x)) >= log(x), and log(floor(x)) <= log(x)
+        return not is_ceil or 2 * least >= low or x > low, 0.0
+    over = math.log((low + 1.0) / low)
+    if is_ceil and low > least:
+        over = max(over, math.log(low / least))
+    width = math.log(high / low)
+    by_value = width * width / 8.0 + 1.0 / _clamp_magnitude(y, low, high)
+    return over < (width if high - low <= 2 else by_value), over
+
+
 # --- Terms of a plane along one axis: their minimum over a range, and the indices they exclude
 
 
@@ -429,6 +446,13 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
             elif op == ABSOLUTE:
                 flat = sa == 0
             elif FLOOR <= op <= CEIL:
+                if w == 0 and sa > 0 and sign > 0:
+                    known, over = _round_log(op == CEIL, d, low, high, al, ref[a], ref[n])
+                    if known:
+                        add_weight(log_weights, a, d)
+                        total -= abs(d) * over
+                        size += abs(d) * over
+                        continue
                 flat = high - low <= 2
                 to_value = d != 0
             else:
