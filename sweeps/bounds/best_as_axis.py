@@ -101,7 +101,9 @@ def _gets_worse(
 ) -> bool:
     """True if enclosures prove that ``value`` never falls as the best value ``name`` gets worse."""
     if any(
-        n.op not in trend_algebra() for n in walk([value, node]) if n.op not in ("constant", "reference")
+        n.op not in trend_algebra()
+        for n in walk([value, node])
+        if n.op not in ("constant", "reference")
     ):
         return False
     if any(isinstance(leaves[n], LazyStatistic) for n in references(value, node) if n != name):

@@ -300,9 +300,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
         )
 
 
-def check_enclosable(
-    grid: Grid, roots: Roots, leaves: Mapping[Key, Leaves] | None = None
-) -> None:
+def check_enclosable(grid: Grid, roots: Roots, leaves: Mapping[Key, Leaves] | None = None) -> None:
     """Raise an error if the formulas ``roots`` contain a primitive that has no enclosure.
 
     ``leaves`` are the leaves of the formulas; by default those of the grid.

@@ -29,6 +29,7 @@ from sweeps.bounds.problem import (
     evenly_spaced,
     order_by_similarity,
 )
+from sweeps.bounds.rounded_shares import spread_limits
 from sweeps.grid.build import fold_constants
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Leaf
@@ -68,9 +69,9 @@ def merge_axes(
         axes = tuple(axis for axis in leaf.axes if axis not in fixed)
         used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
     plain = {name: float(leaf.array) for name, leaf in used.items() if not leaf.axes}
-    roots = fold_constants([root, *more], plain, {})[0]
-    known = {axis: index for axis, index in fixed.items() if axis in sizes}
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
+    roots = spread_limits(fold_constants([root, *more], plain, {})[0], used, left)
+    known = {axis: index for axis, index in fixed.items() if axis in sizes}
     merging = _AxisMerger(roots, used, left, stats or SearchStats(), unmerged_axis)
     while math.prod(merging.sizes.values()) > _MIN_POINTS and merging.step():
         pass

@@ -330,8 +330,11 @@ class _StatisticBuilder:
                 raise DseError(f"{name}: {axis} is no axis of numbers: name an axis of numbers")
         rules, tests = {}, list[Node]()
         for axis, rule in zip(about.axes, about.rules, strict=True):
-            # + 0.0 turns -0.0 into 0.0, the value of the axis
-            rules[axis] = constant(graph.flatten(rule) + 0.0)
+            rules[axis] = graph.flatten(rule)
+            if rule.op == "constant":
+                rules[axis] = constant(float(rule.args[0]))
+            if np.any(self.axes[axis].values == 0):
+                rules[axis] = constant(rules[axis] + 0.0)  # -0.0 becomes 0.0, as on the axis
             tests += value_tests(rules[axis], self.axes[axis], graph.model.quantities)
         node = graph.flatten(about.argument)
         _, valid = self._conditions_along(named, node, skip_statistic_conditions)
