@@ -100,11 +100,8 @@ def _gets_worse(
     value: Node, name: str, node: Node, leaves: Leaves, sizes: Mapping[str, int], kind: str
 ) -> bool:
     """True if enclosures prove that ``value`` never falls as the best value ``name`` gets worse."""
-    if any(
-        n.op not in trend_algebra()
-        for n in walk([value, node])
-        if n.op not in ("constant", "reference")
-    ):
+    known = {*trend_algebra(), "constant", "reference"}
+    if any(step.op not in known for step in walk([value, node])):
         return False
     if any(isinstance(leaves[n], LazyStatistic) for n in references(value, node) if n != name):
         return False

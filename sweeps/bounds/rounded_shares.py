@@ -1,13 +1,13 @@
-"""Bound products ``a * floor(b / a)``, which occur where a rule shares ``b`` slots among ``a`` groups.
+"""Bound products ``a * floor(b / a)``: a rule shares b slots among a groups.
 
-Such a product is at most ``b`` and more than ``b - a``, but the enclosures of ``a`` and of the share
-do not know that. The share is often limited, as in ``a * maximum(1, floor(b / a))``; then the product
-and its quotients are first written as maxima and minima of products. All this is exact for floats.
+Such a product is at most b and more than b - a, but the enclosures of its factors do not know that.
+The share is often limited, as in ``a * maximum(1, floor(b / a))``. Then the product and its
+quotients are first written as maxima and minima of products. All this is exact for floats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def _lies_within(ends: object, low: float, high: float) -> bool:
 
 
 def spread_limits(roots: Sequence[Node], leaves: Leaves, sizes: Mapping[str, int]) -> list[Node]:
-    """Return formulas with the limits of shares moved outwards: ``a * max(1, s)`` is max(a, a s)."""
+    """Return formulas with limits moved out of products: ``a * max(1, s)`` is ``max(a, a * s)``."""
     known = {*trend_algebra(), "constant", "reference"}
     limited = {id(node): k for node in walk(roots) if (k := _limited_argument(node)) >= 0}
     if not limited or any(node.op not in known for node in walk(roots)):
@@ -85,13 +85,7 @@ def spread_limits(roots: Sequence[Node], leaves: Leaves, sizes: Mapping[str, int
         if not fits:
             done[id(node)] = Node(node.op, tuple(args))
             continue
-
-        def apply(
-            part: Node, op: str = node.op, args: Sequence[Node] = args, k: int = place
-        ) -> Node:
-            return Node(op, (*args[:k], part, *args[k + 1 :]))
-
-        done[id(node)] = _map_limits(args[place], apply)
+        done[id(node)] = _map_limits(args[place], node.op, args[:place], args[place + 1 :])
         if node.op in ("mul", "div"):
             spread.add(id(done[id(node)]))
     return [done[id(root)] for root in roots]
@@ -101,9 +95,9 @@ def _limited_argument(node: Node) -> int:
     """Return the number of the argument of a product that is a limited share; -1 without one."""
     for place in range(2 if node.op == "mul" else 0):
         limits, a = node.args[place], node.args[1 - place]
-        if limits.op in _LIMITS and a.op != "constant":
-            if any(share_factors(Node("mul", (a, part))) for part in _limit_parts(limits)):
-                return place
+        products = (Node("mul", (a, part)) for part in _limit_parts(limits))
+        if limits.op in _LIMITS and any(share_factors(product) for product in products):
+            return place
     return -1
 
 
@@ -113,7 +107,7 @@ def _limit_parts(node: Node) -> list[Node]:
     return [part for arg in node.args for part in _limit_parts(arg)]
 
 
-def _map_limits(node: Node, apply: Callable[[Node], Node]) -> Node:
+def _map_limits(node: Node, op: str, before: list[Node], after: list[Node]) -> Node:
     if node.op in _LIMITS:
-        return Node(node.op, tuple(_map_limits(arg, apply) for arg in node.args))
-    return apply(node)
+        return Node(node.op, tuple(_map_limits(arg, op, before, after) for arg in node.args))
+    return Node(op, (*before, node, *after))

@@ -162,9 +162,8 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """Return the signed objective, infinite where it has no value or where a condition fails."""
     graph = grid.graphs[key]
     tests, value = split_missing(graph.flatten(goal.node(grid.model.quantities)))
-    holds = both(
-        *tests, value > -math.inf
-    )  # False for NaN, and for infinity if the goal is to maximize
+    # False for NaN, and for infinity if the goal is to maximize
+    holds = both(*tests, value > -math.inf)
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):

@@ -384,7 +384,7 @@ class _StatisticBuilder:
         value = move(constant(where(both(*valid), node, math.nan)) if valid else node)
         value = constant(where(both(*tests), value, math.nan))
         known = graph.definitions
-        leading = {n: each for n, each in known.items() if each.is_leaf}
+        leading = {n: each for n, each in known.items() if each.is_leaf and n != name}
         formula = Definition(name=name, kind="expanded", node=value, needs=references(value))
         definitions = {**leading, **parts, **known, name: formula}
         self.graph = replace(graph, definitions=definitions, _flat_nodes={})

@@ -377,7 +377,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         low, high = max(low, bl), min(high, bh)
                 if free:
                     rises, falls = aup & bup, adn & bdn
-            elif args[n, 2] < 0 or op == ADD or op == MUL or op == DIV:
+            elif args[n, 2] < 0 or op <= DIV:
                 # the third argument of a sum is a hint for planes
                 low, high, hole, rises, falls = _binary_rules(
                     op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
