@@ -441,24 +441,26 @@ class _Parser:
         first = require_number(source, self._parse_expression(0))
         rules: dict[str, Term] = {}
         absolute = ""
-        while self._current.text == "," and not absolute:
+        fits = True
+        while fits and self._current.text == ",":
             self._advance()
             self._skip_argument_name("kind")
-            axis = self._advance()
-            if rules and kind == "regret" and axis.kind == "text" and axis.text[1:-1] == "absolute":
-                absolute = ABSOLUTE
+            axis = self._current
+            fits = axis.kind == "name" and self._peek(1).text in (",", "=")
+            if rules and kind == "regret" and axis.text in (ABSOLUTE, '"absolute"'):
+                self._advance()
+                absolute, fits = ABSOLUTE, self._current.text == ")"
                 break
-            if axis.kind != "name" or self._current.text not in (",", "=") or axis.text in rules:
-                break
-            self._advance()
-            self._skip_argument_name("rule")
-            rule = rules[axis.text] = require_number(source, self._parse_expression(0))
-            if statistics_of([rule.node]):
-                source.fail("a rule contains no statistic: give it a name", rule.start)
-            if axis.text in self.quantities:
-                row = self.quantities[axis.text]
-                _check_unit(source, rule, row, dimension(row.unit))
-        if self._current.text != ")" or not rules:
+            fits = fits and axis.text not in rules
+            if fits:
+                self.index += 2
+                self._skip_argument_name("rule")
+                rule = rules[axis.text] = require_number(source, self._parse_expression(0))
+                if statistics_of([rule.node]):
+                    source.fail("a rule contains no statistic: give it a name", rule.start)
+                if row := self.quantities.get(axis.text):
+                    _check_unit(source, rule, row, dimension(row.unit))
+        if self._current.text != ")" or not (fits and rules):
             more = ", 'absolute'" if kind == "regret" else ""
             source.fail(
                 f"{kind} takes a formula, then axes, each with the formula that replaces it: "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.axes import Axis
-from sweeps.grid.grid import POINT_AXIS, Grid, Leaf, gather_points, subgrid
+from sweeps.grid.grid import POINT_AXIS, Grid, Leaf, gather_points, leaf_at, subgrid
 from sweeps.grid.replaced_axes import replace_axes, value_tests
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.graph import Condition, Definition, Graph
@@ -190,6 +190,20 @@ class LazyStatistic(Leaf):
         return LazyStatistic(self.group, self.name, order, self.switch_axes)
 
 
+def _in_order(definitions: Mapping[str, Definition]) -> dict[str, Definition]:
+    """Return the definitions in an order in which each follows those that it needs."""
+    result: dict[str, Definition] = {}
+    stack = [*definitions][::-1]
+    while stack:
+        name = stack[-1]
+        missing = [need for need in definitions[name].needs if need not in result]
+        if missing and name not in result:
+            stack += reversed(missing)
+        else:
+            result[stack.pop()] = definitions[name]
+    return result
+
+
 def _computed_leaf(axes: tuple[str, ...], array: Floats, switch_axes: tuple[str, ...]) -> Leaf:
     return Leaf(axes=axes, array=array, switch_axes=switch_axes)
 
@@ -341,14 +355,11 @@ class _StatisticBuilder:
         parts: dict[str, Definition] = {}
 
         def part_of(leaf_name: str, fixed: Mapping[str, int]) -> Node:
-            leaf = self.leaves[leaf_name]
-            cut = leaf.slice_axes({axis: slice(at, at + 1) for axis, at in fixed.items()})
-            left = tuple(axis for axis in leaf.axes if axis not in fixed)
-            array = np.asarray(cut.align_to(left))
-            if not left and not leaf.switch_axes:
-                return constant(float(array))
+            part = leaf_at(self.leaves[leaf_name], fixed)
+            if not (part.axes or part.switch_axes):
+                return constant(float(part.array))
             text = f"{leaf_name} at {', '.join(f'{axis} {at}' for axis, at in fixed.items())}"
-            self.leaves[text] = replace(cut, axes=left, array=array)
+            self.leaves[text] = part
             parts[text] = Definition(name=text, kind="given", node=reference(text), needs=())
             return reference(text)
 
@@ -383,10 +394,8 @@ class _StatisticBuilder:
 
         value = move(constant(where(both(*valid), node, math.nan)) if valid else node)
         value = constant(where(both(*tests), value, math.nan))
-        known = graph.definitions
-        leading = {n: each for n, each in known.items() if each.is_leaf and n != name}
         formula = Definition(name=name, kind="expanded", node=value, needs=references(value))
-        definitions = {**leading, **parts, **known, name: formula}
+        definitions = _in_order({**graph.definitions, **parts, name: formula})
         self.graph = replace(graph, definitions=definitions, _flat_nodes={})
 
     def _named_axes(self, name: StatisticName) -> set[str]:
