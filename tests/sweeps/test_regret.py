@@ -106,7 +106,8 @@ def test_worst_regret_of_the_old_rule(model: str) -> None:
 )
 def test_ways_to_write_a_regret(model: str, text: str) -> None:
     worst = small(model).optimum(maximize=text, method="scan")
-    assert worst.groups.item() == 5 and worst.kv_tiles.item() == 60
+    assert worst.groups.item() == 5
+    assert worst.kv_tiles.item() == 60
     assert worst.n_sms.item() == 13
 
 
@@ -271,7 +272,8 @@ def test_bounds_of_rounded_products_contain_every_value(seed: int) -> None:
     assert search(problem, goal, SearchStats()) == math.inf
     assert goal.value == before.min()
     trends = problem.step_trends(problem.whole_box)[id(spread)].enclosure
-    assert np.min(trends.lo) <= before.min() and before.max() <= np.max(trends.hi)
+    assert np.min(trends.lo) <= before.min()
+    assert before.max() <= np.max(trends.hi)
 
 
 def absolute_value(node: object) -> object:
