@@ -62,6 +62,8 @@ def set_apart(app, what, name, obj, options, lines):
     underlined = [at for at, line in enumerate(lines[:first]) if re.fullmatch("-{3,}", line)]
     if underlined and lines[underlined[-1] - 1] != "Examples":
         lines[first:first] = ["Examples", "--------"]
+    elif any(re.fullmatch(r"\w+:", line) for line in lines[:first]):
+        lines[first:first] = [".. rubric:: Examples", ""]
 
 
 def generate(app):

@@ -5,6 +5,11 @@ Each number type is fitted in turn: the numbers of the GPU to 16-bit products, t
 each further type. Rows far from the fit count less (weights as of a Huber loss). The ends of
 intervals are quantiles of measured over predicted times of the pairs (n, k) that a fit to the other
 half of the pairs left out.
+
+``python docs/gemm_fits.py ../shared/data power`` prints the numbers of power, which are defaults of
+all machines, and the errors of the half of the pairs that they were not fitted to. With ``shared``
+instead of ``power``, it prints the numbers that all machines without a fit share, and the errors of
+each GPU with the numbers of the others.
 """
 
 from __future__ import annotations
@@ -17,9 +22,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import least_squares
 
 import dse
 from dse.inputs.fit_file import join_fits
+from symbolic.models import gemm
+from tests.papers import language_model_fits
 
 OUT = Path(__file__).parents[1] / "dse" / "data" / "fits"
 #: GPU of the data, machine, and the version of the framework.
@@ -35,7 +43,6 @@ GPU_NUMBERS = (
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
     "gemm_wave_overlap",
-    "gemm_cache_share",
     "gemm_output_ratio",
     "gemm_bf16_share",
 )
@@ -105,6 +112,8 @@ def predict(rows: pd.DataFrame, machine: str, dtype: str, values: dict[str, Any]
 def write(folder: Path, gpu: str) -> None:
     """Write the fit of a GPU, and print its errors on the pairs that were left out."""
     machine, framework = GPUS[gpu]
+    path = OUT / f"gemm-{machine}.fit.json"
+    path.unlink(missing_ok=True)  # dse.fit would keep its numbers
     rows = read(folder, gpu)
     ends: dict[str, float] = {}
     errors: dict[str, Any] = {}
@@ -133,10 +142,148 @@ def write(folder: Path, gpu: str) -> None:
     tree["left_out"] = {"how": "refit", "by": "half of the pairs (n, k)", "groups": errors}
     OUT.mkdir(exist_ok=True)
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in tree.items()]
-    path = OUT / f"gemm-{machine}.fit.json"
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
+#: Numbers of power, with first guesses, and the quantities on which the power depends otherwise.
+POWER = {
+    "gemm_idle_power_share": 0.3,
+    "gemm_launch_power_share": 0.1,
+    "gemm_compute_power_share": 1.0,
+    "gemm_memory_power_share": 1.0,
+    "gemm_pause": 0.1,
+}
+POWER_INPUTS = ["time", "gemm_operations", "gemm_peak", "gemm_moved_bytes", "mem_bandwidth"]
+POWER_INPUTS += ["weights_in_turn", "meter_window", "gemm_history_share", "board_power"]
+
+
+def read_power(folder: Path) -> pd.DataFrame:
+    """Return the rows with a measured power, and the quantities of the model before power."""
+    parts = []
+    for dtype, rows in read(folder, "power_b200_sxm").groupby("dtype"):
+        shape: dict[str, Any] = {name: rows[name].to_numpy() for name in "mnk"}
+        ds = dse.evaluate("gemm", machine="b200", dtype=dtype, outputs=POWER_INPUTS, **shape)
+        parts.append(rows.assign(**{name: ds[name].values for name in POWER_INPUTS}))
+    return pd.concat(parts)
+
+
+def predict_power(rows: pd.DataFrame, numbers: dict[str, float]) -> Any:
+    """Return the power that a meter shows for each row, from the model's equations."""
+    known: dict[str, Any] = {name: rows[name].to_numpy() for name in POWER_INPUTS}
+    known |= {"product_rows": rows.m.to_numpy(), "power_limit": known["board_power"], **numbers}
+    for one in (
+        gemm.gemm_idle_power,
+        gemm.gemm_power_ratio,
+        gemm.power_demand,
+        gemm.gemm_energy,
+        gemm.sustained_time,
+        gemm.sustained_power,
+        gemm.gemm_metered_time,
+        gemm.gemm_metered_share,
+        gemm.gemm_power,
+    ):
+        known[one.name] = one(*(known[name] for name in one.inputs))
+    return known["power"]
+
+
+def fit_power(rows: pd.DataFrame) -> dict[str, float]:
+    """Return the numbers of power that are fitted to rows."""
+
+    def off(logs: Any) -> Any:
+        return np.log(predict_power(rows, dict(zip(POWER, np.exp(logs), strict=True))) / rows.power)
+
+    first = np.log(list(POWER.values()))
+    fit = least_squares(off, first, loss="soft_l1", f_scale=FAR)
+    return dict(zip(POWER, np.exp(fit.x).tolist(), strict=True))
+
+
+def print_power(folder: Path) -> None:
+    """Print the numbers of power, and the errors of the pairs (n, k) that were left out."""
+    rows = read_power(folder)
+    rest = rows[rows.half == 1]
+    for name, part in (("left out", fit_power(rows[rows.half == 0])), ("all", fit_power(rows))):
+        off = np.abs(predict_power(rest, part) / rest.power - 1)
+        numbers = {each: float(f"{value:.3g}") for each, value in part.items()}
+        print(f"{name}: {off.median():.3f} / {off.quantile(0.9):.3f}", numbers)
+
+
+#: Numbers that machines without a fit share, with first guesses and the largest value.
+SHARED = {
+    "gemm_start_cycles": (5e3, 5e4),
+    "gemm_dram_share": (0.8, 1.0),
+    "gemm_operand_ratio": (1.0, 10.0),
+    "gemm_wave_overlap": (0.8, 1.0),
+    "gemm_cache_ratio": (1.0, 10.0),
+    "gemm_result_ratio": (1.0, 10.0),
+    **{f"gemm_{dtype}_share": (0.7, 1.0) for dtype in TYPES.values()},
+    **{f"gemm_{dtype}_cast_time": (5e-6, 1e-4) for dtype in TYPES.values() if dtype != "bf16"},
+}
+MACHINE = ["n_sms", "rated_sms", "core_clock", "boost_clock", "mem_bandwidth", "l2_bandwidth"]
+MACHINE += ["l2_size", "l2_partitions", "multicast_sms", "tensor_bf16_flops", "tensor_fp8_flops"]
+MACHINE += ["tensor_fp4_flops", "tensor_int8_ops"]
+
+
+def read_shared(folder: Path, count: int) -> dict[str, list[tuple[pd.DataFrame, dict[str, float]]]]:
+    """Return rows of each type of each GPU, and the values of its machine."""
+    result = {}
+    for gpu, (machine, _) in GPUS.items():
+        ds = dse.evaluate("gemm", machine=machine, fit="none", outputs=MACHINE, m=1, n=1, k=1)
+        values = {name: ds[name].item() for name in MACHINE}
+        parts = []
+        for _, rows in read(folder, gpu).groupby("dtype"):
+            some = rows.sample(min(count, len(rows)), random_state=1)
+            shape = {"product_rows": some.m, "product_columns": some.n, "product_depth": some.k}
+            table = pd.DataFrame({**shape, "dtype": some["dtype"], "measured": some.time})
+            parts.append((table, values))
+        result[machine] = parts
+    return result
+
+
+def predict_rows(rows: pd.DataFrame, values: dict[str, float]) -> Any:
+    """Return predicted times, given the values of a machine and its numbers."""
+    predict: Any = language_model_fits.predict
+    return predict("gemm", rows, values)
+
+
+def fit_shared(parts: list[tuple[pd.DataFrame, dict[str, float]]]) -> dict[str, float]:
+    """Return the shared numbers that are fitted to rows of several GPUs."""
+    types = {rows["dtype"].iloc[0] for rows, _ in parts}
+    names = [n for n in SHARED if all(f"gemm_{t}_" not in n or t in types for t in TYPES.values())]
+
+    def off(logs: Any) -> Any:
+        numbers = dict(zip(names, np.exp(logs), strict=True))
+        return np.concatenate(
+            [np.log(predict_rows(rows, v | numbers) / rows.measured) for rows, v in parts]
+        )
+
+    first, most = (np.log([SHARED[name][k] for name in names]) for k in (0, 1))
+    fit = least_squares(
+        off, first, bounds=(first - 4, most), loss="soft_l1", f_scale=FAR, diff_step=1e-3
+    )
+    return dict(zip(names, np.exp(fit.x).tolist(), strict=True))
+
+
+def print_shared(folder: Path) -> None:
+    """Print the shared numbers, and the errors of each GPU with and without its own rows."""
+    few, many = read_shared(folder, 500), read_shared(folder, 2500)
+    together = fit_shared([part for parts in few.values() for part in parts])
+    print({name: float(f"{value:.3g}") for name, value in together.items()})
+    for machine, parts in many.items():
+        others = fit_shared([p for name, each in few.items() if name != machine for p in each])
+        for rows, values in parts:
+            texts = [machine, rows["dtype"].iloc[0]]
+            for numbers in (together, together | others):
+                off = np.abs(predict_rows(rows, values | numbers) / rows.measured - 1)
+                texts.append(f"{100 * off.median():.1f} / {100 * off.quantile(0.9):.1f}")
+            print(*texts, flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == ["shared"]:
+        print_shared(Path(sys.argv[1]))
+        sys.exit()
+    if sys.argv[2:] == ["power"]:
+        print_power(Path(sys.argv[1]))
+        sys.exit()
     for name in sys.argv[2:] or GPUS:
         write(Path(sys.argv[1]), name)

@@ -29,7 +29,12 @@ import validation_cases as cases
 import validation_rows as own_files
 
 import dse
-from dse.analysis.errors import (
+from dse.analysis.launch import source_launch
+from dse.analysis.prediction import predict
+from dse.analysis.subject import known_quantities
+from dse.cuda.source import signatures
+from dse.cuda.tuning_space import count_variants
+from dse.uncertain.model_errors import (
     FILE,
     MIN_ROWS,
     OTHERS,
@@ -38,11 +43,6 @@ from dse.analysis.errors import (
     limit_class,
     row_quantiles,
 )
-from dse.analysis.launch import source_launch
-from dse.analysis.prediction import predict
-from dse.analysis.subject import known_quantities
-from dse.cuda.source import signatures
-from dse.cuda.tuning_space import count_variants
 from tests.papers.calibrating import GPUS
 
 #: Inputs that a machine file may lack: of the nearest GPU of which they are published.

@@ -12,7 +12,7 @@ import pandas as pd
 
 import dse
 from stochastic import Pmf, imbalance
-from tests.papers import calibrating
+from tests.papers import calibrating, spmv_fits
 
 #: What is fitted of a supply curve, and of the clocks of a kernel.
 SUPPLY = ("ms_peak_bandwidth", "ms_transition", "supply_sharpness", "supply_rise")
@@ -90,6 +90,15 @@ def losses(folder: Path) -> pd.DataFrame:
         for what, (measured, predicted) in told.items():
             rows.append((name, what, measured, float(predicted)))
     return pd.DataFrame(rows, columns=["law", "statistic", "outcome", "given_prediction"])
+
+
+def sparse(_: Path) -> pd.DataFrame:
+    """Return thread- over merge-mapped times of large sparse products, next to left-out ones."""
+    rows = spmv_fits.read_rows()
+    out = spmv_fits.left_out_times(rows, spmv_fits.machine_values(), ("merge", "thread"))
+    rows["outcome"] = rows.thread_time / rows.merge_time
+    rows["given_prediction"] = out["thread"] / out["merge"]
+    return rows[rows.nonzeros > spmv_fits.LARGE].reset_index(drop=True)
 
 
 def _opened(path: Path, **given: Any) -> pd.DataFrame:

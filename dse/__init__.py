@@ -7,8 +7,6 @@
 0.104918
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path
@@ -22,9 +20,7 @@ def _order(name: str) -> tuple[bool, str]:
 
 #: The module that defines each public name, read from the stub; a module is imported on first use.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_MODULE_OF = {
-    name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)
-}
+_MODULE_OF = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.M)}
 __all__ = sorted(_MODULE_OF, key=_order)
 
 

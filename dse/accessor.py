@@ -41,10 +41,9 @@ class DatasetAccessor:
     def study(self) -> Study | Comparison:
         """The study that made the Dataset, or the comparison of several models.
 
-        Raises
-        ------
-        DseError
-            The Dataset has no study or lacks values of a long axis, or the study has changed.
+        Raises:
+            DseError: The Dataset has no study or lacks values of a long axis, or the study has
+                changed.
         """
         from dse.api import Comparison
         from symbolic.json_text import read_json
@@ -71,12 +70,9 @@ class DatasetAccessor:
     def labels(self, name: str) -> xr.DataArray:
         """Return the labels of a case or of another variable with flags; ``""`` for unknown values.
 
-        Raises
-        ------
-        UnknownNameError
-            The Dataset has no such variable.
-        DseError
-            The variable has no labels.
+        Raises:
+            UnknownNameError: The Dataset has no such variable.
+            DseError: The variable has no labels.
 
         >>> import xarray as xr
         >>> import dse
@@ -131,8 +127,7 @@ def _public_study(ds: xr.Dataset) -> Study:
     from dse.runs.identity import study_of
 
     data = study_of(ds, needs_identity=False)
-    study: Study = Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
-    return study
+    return Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
 
 
 def register_accessor() -> None:

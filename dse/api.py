@@ -46,49 +46,43 @@ class VerbMethods:
 class Study(DisplayMixin, VerbMethods, StudyData):
     """Design space of a model, with each verb as a method.
 
-    Parameters
-    ----------
-    model : str
-        A shipped model, several models joined by ``+``, or the path of your own model file
-        (``.py``). A list of models gives a :class:`dse.Comparison`.
-    machine, workload : str, optional
-        A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
-    axes : mapping
-        Inputs that vary, the outermost first: quantities, switches, ``machine``, ``workload``, or a
-        zip. The values of a quantity are a list, a range, an array, numbers with units, or another
-        form of :func:`sweeps.grid.axes.parse_axis`.
-    set : mapping
-        Values of quantities: numbers, texts with units, formulas, labels of switches, or
-        DataArrays over some of the axes.
-    where : str or list of str
-        Constraints; ``feasible`` is False where a constraint is violated. Labels are written in
-        quotes and compared by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
-    outputs : list of str, optional
-        Quantities to compute; default: the main outputs of the model.
-    prefer : str, optional
-        One of several joined models; its equation is used if two models define a quantity.
-    best : mapping, optional
-        Query whose answer ``dse run`` also prints: ``minimize`` or ``maximize``, ``per``, ``where``
-        and ``top``, as for :func:`optimum`. It does not change the values of the run.
-    random : mapping, optional
-        Laws of uncertain quantities: texts such as ``"normal: 450 cycles, 5 %"``, results of
-        :func:`dse.normal` and similar functions, a :class:`stochastic.Pmf`, laws of
-        ``scipy.stats``, or joint laws; and ``correlation``, ``draws`` and ``seed``
-        (:func:`dse.uncertain.draws.read_random`). Quantities that depend on them vary along the
-        axis ``draw``. Formulas can contain statistics over this axis: ``mean(time)``,
-        ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run gives means and their errors.
-    folder : Path, optional
-        Folder to which paths are relative; default: the working directory.
-    fit : path, Fit, mapping or list, optional
-        Fits whose values become inputs: ``"runs.fit.json"``; ``{"file": "runs.fit.json", "label":
-        "sgemm"}`` for the values of one label; or the result of :func:`dse.fit`,
-        :func:`dse.calibrate` or :func:`dse.load_fit`. Fitted values override those of workload and
-        machine; ``set`` overrides fitted values.
+    Parameters:
+        model (str): A shipped model, several models joined by ``+``, or the path of your own model
+            file (``.py``). A list of models gives a :class:`dse.Comparison`.
+        machine, workload (str, optional): A name of :func:`dse.machines` / :func:`dse.workloads`,
+            or the path of a TOML file.
+        axes (mapping): Inputs that vary, the outermost first: quantities, switches, ``machine``,
+            ``workload``, or a zip. The values of a quantity are a list, a range, an array, numbers
+            with units, or another form of :func:`sweeps.grid.axes.parse_axis`.
+        set (mapping): Values of quantities: numbers, texts with units, formulas, labels of
+            switches, or DataArrays over some of the axes.
+        where (str or list of str): Constraints; ``feasible`` is False where a constraint is
+            violated. Labels are written in quotes and compared by ``==`` and ``!=``: ``"workload ==
+            'svm' and time <= 1 ms"``.
+        outputs (list of str, optional): Quantities to compute; default: the main outputs of the
+            model.
+        prefer (str, optional): One of several joined models; its equation is used if two models
+            define a quantity.
+        best (mapping, optional): Query whose answer ``dse run`` also prints: ``minimize`` or
+            ``maximize``, ``per``, ``where`` and ``top``, as for :func:`optimum`. It does not change
+            the values of the run.
+        random (mapping, optional): Laws of uncertain quantities: texts such as ``"normal: 450
+            cycles, 5 %"``, results of :func:`dse.normal` and similar functions, a
+            :class:`stochastic.Pmf`, laws of ``scipy.stats``, or joint laws; and ``correlation``,
+            ``draws`` and ``seed`` (:func:`dse.uncertain.draws.read_random`). Quantities that depend
+            on them vary along the axis ``draw``. Formulas can contain statistics over this axis:
+            ``mean(time)``, ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run gives means
+            and their errors.
+        folder (Path, optional): Folder to which paths are relative; default: the working directory.
+        fit (path, Fit, mapping or list, optional): Fits whose values become inputs:
+            ``"runs.fit.json"``; ``{"file": "runs.fit.json", "label": "sgemm"}`` for the values of
+            one label; or the result of :func:`dse.fit`, :func:`dse.calibrate` or
+            :func:`dse.load_fit`. Fitted values override those of workload and machine; ``set``
+            overrides fitted values.
 
-    Raises
-    ------
-    DseError
-        An argument is wrong; the message names the argument, what was expected, and a solution.
+    Raises:
+        DseError: An argument is wrong; the message names the argument, what was expected, and a
+            solution.
 
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
     ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})

@@ -1,7 +1,5 @@
 """Read delimited text (CSV and similar), and the units in column headers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +29,22 @@ _WORDS = {
     "GHz": "gigahertz",
 }
 _UNIT_OF_WORD = {word: unit for unit, words in _WORDS.items() for word in words.split()}
+
+
+def split_commas(text: str) -> list[str]:
+    """Split a text at commas outside brackets.
+
+    >>> split_commas("a, min(b, c)")
+    ['a', 'min(b, c)']
+    """
+    pieces, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth <= 0:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+    return [piece.strip() for piece in pieces]
 
 
 def split_header(text: str) -> tuple[str, str | None]:

@@ -29,9 +29,7 @@ def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
     coords, variables_of = arrays_of(ds)
     arrays = {**coords, **variables_of}
-    sizes = {
-        d: n for dims, values, _ in arrays.values() for d, n in zip(dims, values.shape, strict=True)
-    }
+    sizes = {d: n for dims, a, _ in arrays.values() for d, n in zip(dims, a.shape, strict=True)}
     first = next(iter(variables_of.values()), None)
     over = first[0] if first is not None else tuple(sizes)
     places = {name: place for place, name in enumerate(order)}
@@ -69,9 +67,7 @@ def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
     variables = answer.data["variables"]
     names = [name for name in variables if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
-    cells = [
-        [flags[n].get(str(row[n]), "-") if n in flags else row[n] for n in names] for row in rows
-    ]
+    cells = [[flags[n].get(str(r[n]), "-") if n in flags else r[n] for n in names] for r in rows]
     units = {name: str(variables[name].get("units", "")) for name in names}
     return replace(answer, tables=[replace(answer.tables[0], columns=units, rows=cells)])
 
@@ -112,10 +108,9 @@ def table(ds: xr.Dataset) -> Answer:
 
     The table prints as text; in a notebook, a click on a heading sorts it.
 
-    Parameters
-    ----------
-    ds : Dataset
-        Result of :func:`dse.optimum`, of :func:`dse.pareto`, or of a run with few points.
+    Parameters:
+        ds (Dataset): Result of :func:`dse.optimum`, of :func:`dse.pareto`, or of a run with few
+            points.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512]},

@@ -39,34 +39,27 @@ def evaluate(
 ) -> xr.Dataset:
     """Evaluate a model at given values of its quantities.
 
-    Parameters
-    ----------
-    model : str
-        As for :class:`dse.Study`.
-    machine, workload : str, optional
-        Entries of the catalogue, which supply the inputs that ``values`` does not give.
-    outputs : sequence of str, optional
-        Quantities to compute; default: every quantity that the model's main outputs need.
-    fit : path, Fit, or list of these, optional
-        Fits as for :class:`dse.Study`; ``"none"`` uses none, not even the fits of the machine that
-        ship with the project.
-    **values
-        Values of quantities: numbers, texts with units, formulas, labels of switches; arrays, which
-        are broadcast along the dimensions ``dim_0``, ``dim_1``, ...; or DataArrays, whose labels
-        the result keeps.
+    Parameters:
+        model (str): As for :class:`dse.Study`.
+        machine, workload (str, optional): Entries of the catalogue, which supply the inputs that
+            ``values`` does not give.
+        outputs (sequence of str, optional): Quantities to compute; default: every quantity that the
+            model's main outputs need.
+        fit (path, Fit, or list of these, optional): Fits as for :class:`dse.Study`; ``"none"`` uses
+            none, not even the fits of the machine that ship with the project.
+        **values: Values of quantities: numbers, texts with units, formulas, labels of switches;
+            arrays, which are broadcast along the dimensions ``dim_0``, ``dim_1``, ...; or
+            DataArrays, whose labels the result keeps.
 
-    Returns
-    -------
-    xarray.Dataset
-        Each quantity over the dimensions on which it depends, with units and meanings. The
-        attribute ``assumed`` (JSON) lists inputs that nobody published for the machine; scalars
-        that depend on them have an attribute ``interval``: their 5 and 95 % quantiles. The
-        attribute ``impossible`` (JSON) says where a prediction exceeds a limit of the hardware.
+    Returns:
+        xarray.Dataset: Each quantity over the dimensions on which it depends, with units and
+        meanings. The attribute ``assumed`` (JSON) lists inputs that nobody published for the
+        machine; scalars that depend on them have an attribute ``interval``: their 5 and 95 %
+        quantiles. The attribute ``impossible`` (JSON) says where a prediction exceeds a limit of
+        the hardware.
 
-    Raises
-    ------
-    DseError
-        As for :class:`dse.Study`; also if all points break a rule.
+    Raises:
+        DseError: As for :class:`dse.Study`; also if all points break a rule.
 
     >>> ds = evaluate("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
     ...               mem_latency=600)
@@ -159,10 +152,10 @@ def _arrays(
         if hasattr(value, "dims") and hasattr(value, "coords"):
             array = _float_array(value.values, row)
             dims = tuple(map(str, value.dims))
-            for dim, size in zip(dims, array.shape, strict=True):
-                if sizes.setdefault(dim, size) != size:
+            for dim, count in zip(dims, array.shape, strict=True):
+                if sizes.setdefault(dim, count) != count:
                     raise DseError(
-                        f"{name} has {size} values along {dim}, others have {sizes[dim]}"
+                        f"{name} has {count} values along {dim}, others have {sizes[dim]}"
                     )
             for dim in dims:
                 if dim not in value.coords:

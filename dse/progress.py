@@ -80,10 +80,8 @@ class Meter:
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
-            early = (
-                elapsed - self._last_shown < pause if self._last_shown else elapsed < self._after
-            )
-            if early and not (last and self._last_shown):
+            soon = elapsed - self._last_shown < pause if self._last_shown else elapsed < self._after
+            if soon and not (last and self._last_shown):
                 return
             self._last_shown = elapsed
             self._write(one_line(text) if self._keeps_line else f"{one_line(text)}\n")

@@ -31,9 +31,7 @@ from symbolic.quantities import Quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
-
 
 #: Larger of the two steps for a derivative, in the logarithm of an input.
 _STEP = 1e-4
@@ -42,6 +40,10 @@ _STEP_RATIO = 8
 _SLOPE_TOLERANCE = 1e-2
 #: Relative step of an integer input; the step is at least one.
 _INTEGER_STEP = 0.01
+_COMPILE_POINTS = sizes.EFFECTS_COMPILED
+_LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
+BLOCK = sizes.EFFECTS_BLOCK
+_RESERVED = ("axis", "input", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,15 +156,6 @@ def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
     if not (x1 > 0 and x2 > 0 and x1 != x2 and y1 * y2 > 0) or math.isinf(y1) or math.isinf(y2):
         return math.nan
     return math.log(y2 / y1) / math.log(x2 / x1)
-
-
-#: A loop nest is compiled for grids with at least this many points; NumPy computes other grids.
-_COMPILE_POINTS = sizes.EFFECTS_COMPILED
-#: Number of points per block: in a compiled loop nest, and in NumPy.
-_LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-#: Number of points per block if a Dataset is read in blocks.
-BLOCK = sizes.EFFECTS_BLOCK
-_RESERVED = ("axis", "input", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,7 +338,6 @@ def _source_of_dataset(
     )
 
 
-#: Maximum number of points that are searched for a feasible configuration around the middle.
 _SEARCH_POINTS = sizes.SEARCHED_AROUND
 _MEANINGS = {
     "first": "share of the variance that the axis explains alone (first-order index of Sobol)",
@@ -453,9 +445,7 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
             best = places[np.argmin((away**2).sum(axis=1))]
             point = {**source.point, **dict(zip(dims, best.tolist(), strict=True))}
             return replace(source, point=point)
-        if all(
-            s.stop - s.start == sizes[dim] or dim in source.fixed_axes for dim, s in box.items()
-        ):
+        if all(s.stop - s.start == sizes[d] or d in source.fixed_axes for d, s in box.items()):
             return source
         reach = 2 * reach + 1
 
@@ -469,14 +459,12 @@ def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
 
 
-def _raise_constant(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> None:
+def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
     from symbolic.answer import value_text
 
     values = ", ".join(
         f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
-        for text, part in decompositions.items()
+        for text, part in parts.items()
     )
     raise DseError(
         f"{values} at every point that counts, so there is no variance to decompose: sweep other "
@@ -484,14 +472,12 @@ def _raise_constant(
     )
 
 
-def _attributes(
-    source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
-) -> dict[str, Any]:
+def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
     }
-    has_gaps = any(p.count < _points(source, text) for text, p in decompositions.items())
+    has_gaps = any(p.count < _points(source, text) for text, p in parts.items())
     treatment = "every point of the grid has the same weight"
     if has_gaps:
         treatment = (
@@ -499,7 +485,7 @@ def _attributes(
             "or have no number are left out, which makes the axes depend on each other: the "
             "first-order index of an axis may then exceed its total index"
         )
-    constant = [text for text, part in decompositions.items() if part.is_constant]
+    constant = [text for text, part in parts.items() if part.is_constant]
     notes = [f"{text} is the same at every point: it has no indices" for text in constant]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",

@@ -6,8 +6,6 @@
 (3.978775, 3.981165)
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -15,6 +15,8 @@ from stochastic.remedies.binning import partition as partition
 from stochastic.remedies.cooperation import granularity as granularity
 from stochastic.remedies.splitting import split as split
 from stochastic.remedies.traces import measured as measured
+from stochastic.skew.law import Loads as Loads
+from stochastic.skew.loads import loads as loads
 from stochastic.trials.simulation import simulate as simulate
 from stochastic.work.correlated_lanes import stickiness as stickiness
 from stochastic.work.fitting import fit as fit

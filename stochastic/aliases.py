@@ -1,7 +1,5 @@
 """Accept former names of parameters as well as the current ones."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast

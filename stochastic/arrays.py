@@ -1,7 +1,5 @@
 """Type aliases of NumPy arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

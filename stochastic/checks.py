@@ -25,10 +25,8 @@ def check_integer(
         fits = False
     if not fits:
         such = f", such as {example}" if example is not None else ""
-        upto = f", at most {most:.15g}" if isinstance(value, int) and value > most else ""
-        raise LawError(
-            f"{name} = {value!r}: expected a whole number of {least} or more{upto}{such}"
-        )
+        cap = f", at most {most:.15g}" if isinstance(value, int) and value > most else ""
+        raise LawError(f"{name} = {value!r}: expected a whole number of {least} or more{cap}{such}")
     return int(value)
 
 

@@ -28,11 +28,8 @@ from stochastic.errors import LawError
 Columns = Sequence[Sequence[str]]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-#: Numbers of characters and of records that are read to detect the separator.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
-#: Number of records at the start of a file that are searched for the header.
 _HEADER_RECORDS = sizes.DELIMITED_HEAD
-#: Number of rows searched for numbers before (or after) a row that may be a header.
 _NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: The text of :meth:`DelimitedTable.assumptions` for a file in the most common format.
@@ -56,9 +53,7 @@ _MISSING = frozenset(
         *("-1.#qnan", "#div/0!", "#value!", "#num!"),
     )
 )
-_INFINITE = {
-    sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
-}
+_INFINITE = {s + word: float(s + "inf") for s in ("", "+", "-") for word in ("inf", "infinity")}
 _HINT = "write the file with decimal points and without thousands separators (LC_ALL=C)"
 
 
@@ -191,10 +186,7 @@ def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericC
     pairs = list(zip(simple, columns, strict=True))
     if any(column is None and _has_marks(texts) for column, texts in pairs):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
-    read = [
-        column if column is not None and decimal == "." else _parse_column(texts, decimal)
-        for column, texts in pairs
-    ]
+    read = [c if c is not None and decimal == "." else _parse_column(t, decimal) for c, t in pairs]
     return NumericColumns(read, decimal, _ambiguous_example(columns) if decimal == "." else "")
 
 
@@ -488,13 +480,11 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     return ways[0]
 
 
-def _sample_records(
-    text: str, separator: str, comments: Collection[int], whole: bool
-) -> list[Record]:
-    """Return the first records with a given separator; none if the text does not contain it."""
-    if separator not in text:
+def _sample_records(text: str, mark: str, comments: Collection[int], whole: bool) -> list[Record]:
+    """Return the first records with a given mark; none if the text does not contain it."""
+    if mark not in text:
         return []
-    lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
+    lines = iterate_records(text, mark, "", lambda _, at: at in comments, strict=whole)
     try:
         records = list(itertools.islice(lines, _RECORDS))
     except TableError:
@@ -517,11 +507,8 @@ def _refuse_other_header(previous: Record, head: Record, rows: list[Record], nam
 def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
-        columns = list(zip(*rows, strict=True))
-        pairs = zip(first, columns, strict=False)
-        has_header = any(
-            not is_numeric(text) and any(map(is_numeric, cells)) for text, cells in pairs
-        )
+        pairs = zip(first, list(zip(*rows, strict=True)), strict=False)
+        has_header = any(not is_numeric(t) and any(map(is_numeric, cells)) for t, cells in pairs)
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):
             raise _second_table_error(name, head)

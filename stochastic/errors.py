@@ -3,8 +3,6 @@
 Each message names the given value and the expected value, and says how to correct the call.
 """
 
-from __future__ import annotations
-
 
 class LawError(ValueError):
     """An invalid argument of a probability law."""

@@ -21,6 +21,11 @@ _AXES = {
     "loss": ("loss of the group", "1"),
     "time": ("time", "steps of the work"),
     "total": ("work of all blocks", "steps"),
+    "largest": ("items of the fullest bin", "1"),
+    "busiest": ("items of the fullest group", "1"),
+    "occupied": ("bins with an item", "1"),
+    "tiles": ("tiles of all bins", "1"),
+    "busiest_tiles": ("most tiles of a group", "1"),
 }
 
 

@@ -1,7 +1,5 @@
 """Count the processors that this process may use."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -70,8 +70,7 @@ def time_powers(
     device = _load_gpu()
     memory = min(_MEMORY, device.free_memory() / 2)
     chunk = max(1, min(groups, int(memory / (8 * size**2 * lanes))))
-    generator = np.random.default_rng(seed)
-    matrices = generator.random((chunk, lanes, size, size), dtype=np.float32)
+    matrices = np.random.default_rng(seed).random((chunk, lanes, size, size), dtype=np.float32)
     matrices -= np.float32(0.5)
     matrices *= np.float32(math.sqrt(8 / size))
     options = {"synchronised": bool(synchronised), "threads": threads}
@@ -94,8 +93,7 @@ def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
 
 
 def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
-    result: npt.NDArray[np.float32] = device_array[:groups].copy_to_host()
-    return result
+    return device_array[:groups].copy_to_host()
 
 
 def _verify_powers(

@@ -1,7 +1,5 @@
 """Find the guides of a model, and the values of an input at which to look for the next regime."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -15,8 +13,6 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: At most this many whole numbers nearest to the start are all tried. Numbers farther away are
-#: tried in steps of a constant ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is searched from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64
@@ -42,9 +38,7 @@ def guides(model: Model) -> tuple[Guide, ...]:
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
     if not known:
-        known = [
-            _guide_of_family(family) for family in model.regime_families if family.of in yields
-        ]
+        known = [_guide_of_family(each) for each in model.regime_families if each.of in yields]
     if "time" in yields and all(guide.goal != "time" for guide in known):
         rate = next((guide for guide in known if guide.goal == "flops"), _TIME_GUIDE)
         known.append(replace(rate, goal="time", maximize=False))

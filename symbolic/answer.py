@@ -300,11 +300,9 @@ def text_table(
 
     def lines(cells: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
         *before, end = columns
-        parts = [
-            cells[k].rjust(widths[k]) if right[k] else cells[k].ljust(widths[k]) for k in before
-        ]
+        cut = [cells[k].rjust(widths[k]) if right[k] else cells[k].ljust(widths[k]) for k in before]
         shown = cells[end].rjust(widths[end]) if right[end] else cells[end]
-        start = "".join(f"{part}  " for part in parts)
+        start = "".join(f"{part}  " for part in cut)
         wide = end == last and not right[end] and len(start) + len(shown) > room
         pieces = textwrap.wrap(shown, max(room - len(start), _MIN_TEXT_WIDTH)) if wide else [shown]
         yield (start + pieces[0]).rstrip()

@@ -64,9 +64,7 @@ def inline(
         if other is not None:
             trees[name] = trees[other] if isinstance(other, str) else other
         elif name in names and definition.kind == "equation":
-            trees[name] = substitute(
-                definition.node, {need: trees[need] for need in definition.needs}
-            )
+            trees[name] = substitute(definition.node, {n: trees[n] for n in definition.needs})
         else:
             trees[name] = reference(name)
     return trees

@@ -32,7 +32,6 @@ from symbolic.primitives.rule_operations import all_true, any_true
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Number of boxes or points evaluated together.
 _BATCH = sizes.LINES_BATCH
 
 
@@ -52,18 +51,14 @@ class CaseLines:
         parted = PartialEvaluation((root,), (name,), values)
         self.root, self.variable, self.steps = root, reference(name), parted.steps
         self.fixed_values = {node: np.asarray(value) for node, value in parted.fixed_values.items()}
-        self.fixed_intervals = {
-            node: _point_enclosure(array) for node, array in self.fixed_values.items()
-        }
+        self.fixed_intervals = {n: _point_enclosure(a) for n, a in self.fixed_values.items()}
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
         """Return the case at each value ``x[i]`` on the line ``line[i]``; -1 for NaN."""
         result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
-            done = {
-                node: _select_lines(array, line[part]) for node, array in self.fixed_values.items()
-            }
+            done = {n: _select_lines(array, line[part]) for n, array in self.fixed_values.items()}
             done[self.variable] = x[part]
             run_steps(self.steps, done, ARRAY_ALGEBRA)
             result[part] = done[self.root]
@@ -96,9 +91,7 @@ class CaseLines:
         if low.size > _BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
-        decided = {
-            node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None
-        }
+        decided = {n: flag for n, box in boxes.items() if (flag := _truth_value(box)) is not None}
         same: dict[Node, Node] = {}
         steps: list[EvaluationStep] = []
         for node, op, parts in self.steps:
@@ -122,9 +115,7 @@ class CaseLines:
         lines.steps.reverse()
         fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in decided.items()}
         lines.fixed_values = {node: array for node, array in fixed.items() if node in used}
-        lines.fixed_intervals = {
-            node: _point_enclosure(array) for node, array in lines.fixed_values.items()
-        }
+        lines.fixed_intervals = {n: _point_enclosure(a) for n, a in lines.fixed_values.items()}
         return lines
 
 
@@ -145,12 +136,8 @@ def _point_enclosure(array: Any) -> Interval | Decision:
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: Limits for one gap between two edges: maximum number of halvings, and of undecided pieces.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: A piece of a gap is cut into _FINE_PARTS parts if fewer than _FEW_PIECES pieces are undecided,
-#: and otherwise into 2. A bracket of a border is cut into at most _MAX_PARTS parts.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Number of parts into which one step cuts all brackets together (each into at least 2).
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
@@ -236,10 +223,8 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
     separate = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
-    first, last = (
-        np.flatnonzero(separate),
-        np.append(np.flatnonzero(separate)[1:], separate.size) - 1,
-    )
+    first = np.flatnonzero(separate)
+    last = np.append(first[1:], separate.size) - 1
     real = borders.before[first] != borders.after[last]
     first, last = first[real], last[real]
     return Crossings(

@@ -44,44 +44,36 @@ class Guide:
     depend may help. The goal is to increase ``of``, or to decrease it if the family is ``largest``.
     A model that yields ``time`` and has no guide to the time gets one.
 
-    Parameters
-    ----------
-    state : str
-        The quantity with flags that names the bound or case. If it is equal to ``limits``, the
-        labels of the terms name the state.
-    goal : str
-        The quantity to improve: it should rise if ``maximize`` is set, otherwise fall.
-    limits : str
-        The quantity that equals the smallest (or largest) of several terms. At a border, another
-        term becomes the smallest (or largest). Without terms, ``limits`` is ``goal``.
-    helps : str or mapping of str to str
-        The moves, separated by commas, or a mapping from the label of each state to its moves. A
-        move is a quantity, or several quantities joined by ``+`` that get the same factor.
-    tied : mapping of str to tuple of str
-        Maps the label of a state to the labels (in the model's families) of the terms that bind in
-        this state. Default: the term with the label of the state.
-    follow : bool
-        Whether moves that reach a border are listed even if they do not help.
-    same_work : bool
-        Whether a move must keep the number of elements (one per thread): ``blocks`` times
-        ``threads_per_block``, up to a partial block. Counts of instructions are per thread.
-    conditions : tuple of str
-        Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``. A condition
-        with an unknown quantity, or one that is broken already, is ignored.
-    show : tuple of str
-        Quantities shown with the state.
-    along : tuple of str
-        Quantities whose factor of change is shown for each move.
-    fixed : frozenset of str
-        Quantities that no move may change, even if a quantity that helps depends on them.
-    notes : mapping of str to str
-        Maps ``"switch=label"`` to a note that is shown if the switch has this label.
-    suggests : mapping of str to str
-        Maps a quantity to the input whose best value it computes. A suggestion is shown if the
-        model, or a model joined with it, yields the quantity.
-    remedies : mapping of str to str
-        Maps a quantity, which computes the goal after some other change, to a number or label
-        that describes this change.
+    Parameters:
+        state (str): The quantity with flags that names the bound or case. If it is equal to
+            ``limits``, the labels of the terms name the state.
+        goal (str): The quantity to improve: it should rise if ``maximize`` is set, otherwise fall.
+        limits (str): The quantity that equals the smallest (or largest) of several terms. At a
+            border, another term becomes the smallest (or largest). Without terms, ``limits`` is
+            ``goal``.
+        helps (str or mapping of str to str): The moves, separated by commas, or a mapping from the
+            label of each state to its moves. A move is a quantity, or several quantities joined by
+            ``+`` that get the same factor.
+        tied (mapping of str to tuple of str): Maps the label of a state to the labels (in the
+            model's families) of the terms that bind in this state. Default: the term with the label
+            of the state.
+        follow (bool): Whether moves that reach a border are listed even if they do not help.
+        same_work (bool): Whether a move must keep the number of elements (one per thread):
+            ``blocks`` times ``threads_per_block``, up to a partial block. Counts of instructions
+            are per thread.
+        conditions (tuple of str): Conditions that a move may not break, such as ``launch_bytes <=
+            l1_bytes``. A condition with an unknown quantity, or one that is broken already, is
+            ignored.
+        show (tuple of str): Quantities shown with the state.
+        along (tuple of str): Quantities whose factor of change is shown for each move.
+        fixed (frozenset of str): Quantities that no move may change, even if a quantity that helps
+            depends on them.
+        notes (mapping of str to str): Maps ``"switch=label"`` to a note that is shown if the switch
+            has this label.
+        suggests (mapping of str to str): Maps a quantity to the input whose best value it computes.
+            A suggestion is shown if the model, or a model joined with it, yields the quantity.
+        remedies (mapping of str to str): Maps a quantity, which computes the goal after some other
+            change, to a number or label that describes this change.
     """
 
     state: str
@@ -128,15 +120,12 @@ class Validity(metaclass=_FormerFields):
 
     A model file declares one range, or a tuple of ranges, as ``VALIDITY``.
 
-    Parameters
-    ----------
-    statement : str
-        The warning for a machine outside the range. If there is no ``quantity``, the reason why
-        the model has no range.
-    quantity : str
-        A quantity of machine files, such as the levels of cache or the release year.
-    minimum, maximum : float
-        The range of valid values.
+    Parameters:
+        statement (str): The warning for a machine outside the range. If there is no ``quantity``,
+            the reason why the model has no range.
+        quantity (str): A quantity of machine files, such as the levels of cache or the release
+            year.
+        minimum, maximum (float): The range of valid values.
     """
 
     statement: str
@@ -242,24 +231,20 @@ def equation(
 ) -> Any:
     """Make an :class:`Equation`: the function's name is the quantity, its parameters the inputs.
 
-    Parameters
-    ----------
-    source : str
-        Paper and equation number.
-    when : mapping, optional
-        Labels of switches for which this equation is used, e.g. ``{"printed": True}``.
-    flags : mapping of int to str, optional
-        If the quantity is a case or bound: the meaning of each of its values.
-    symbol : str
-        LaTeX of the paper's symbol.
-    table : bool
-        Evaluate the function once for each distinct combination of inputs, before the grid.
-    unit, meaning, domain : str
-        Unit, meaning and domain of the yielded quantity, if the table of quantities lacks it.
-    name : str
-        The yielded quantity, if it is not the function's name (variants in one file).
-    inputs : sequence of str
-        The input quantities, if the function takes any number of values (``*values``).
+    Parameters:
+        source (str): Paper and equation number.
+        when (mapping, optional): Labels of switches for which this equation is used, e.g.
+            ``{"printed": True}``.
+        flags (mapping of int to str, optional): If the quantity is a case or bound: the meaning of
+            each of its values.
+        symbol (str): LaTeX of the paper's symbol.
+        table (bool): Evaluate the function once for each distinct combination of inputs, before the
+            grid.
+        unit, meaning, domain (str): Unit, meaning and domain of the yielded quantity, if the table
+            of quantities lacks it.
+        name (str): The yielded quantity, if it is not the function's name (variants in one file).
+        inputs (sequence of str): The input quantities, if the function takes any number of values
+            (``*values``).
 
     >>> @equation(source="textbook", unit="J")
     ... def kinetic_energy(mass, speed):

@@ -89,6 +89,4 @@ def piecewise(*pieces: Any) -> Any:
     pairs = [_Pair(*piece) for piece in pieces]
     if not any(pair.cond.has(Piecewise) for pair in pairs):
         return Piecewise(*((pair.expr, pair.cond) for pair in pairs))
-    return sympy.Basic.__new__(
-        _NestedPiecewise, *(pair for pair in pairs if pair.cond != sympy.false)
-    )
+    return sympy.Basic.__new__(_NestedPiecewise, *(p for p in pairs if p.cond != sympy.false))

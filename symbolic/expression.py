@@ -81,6 +81,9 @@ _HINTS = {
     "int": "; write floor(a)",
     "lambda": "; a formula defines no functions",
 }
+_MAX_LITERALS = sizes.LITERALS_MOST
+#: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
+_LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 
 class _Parser:
@@ -406,11 +409,9 @@ class _Parser:
                 word.position,
             )
         names = tuple(axis.text for axis in axes)
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                source.fail(
-                    f"{kind} names the axis {name} twice: remove one", axes[number].position
-                )
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                source.fail(f"{kind} names the axis {name} twice: remove one", axes[k].position)
         if kind == "error":
             inner = test.node.args[0] if test.node.op == "reference" else None
             if not isinstance(inner, StatisticName) or inner.statistic.kind == "error":
@@ -592,11 +593,6 @@ def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimen
             clocked = formula.text.strip() + " * core_clock"
             why += f", in cycles, or as a time at the clock, {quote(clocked)}"
         formula.fail(f"{row.name}{stored}: {why}", term.start, ExpressionUnitError)
-
-
-_MAX_LITERALS = sizes.LITERALS_MOST
-#: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
-_LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 
 def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> float | Node:

@@ -30,16 +30,14 @@ from symbolic.errors import DseError
 TEXT_LIMIT = 1 << 20
 #: Maximum size in bytes, after decompression, of a table (draws, a law) that a study file names.
 TABLE_LIMIT = 16 << 20
+#: Files that the user named in this process; a Dataset may name them too.
+_NAMED_FILES: dict[str, Path] = {}
 
 
 def search_folders() -> list[Path]:
     """Return the folders of ``DSE_PATH``."""
     parts = os.environ.get("DSE_PATH", "").split(os.pathsep)
     return [Path(part).expanduser() for part in parts if part.strip()]
-
-
-#: Files that the user named in this process; a Dataset may name them too.
-_NAMED_FILES: dict[str, Path] = {}
 
 
 @dataclass(frozen=True, slots=True)

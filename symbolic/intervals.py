@@ -207,9 +207,7 @@ def literal_trend(value: Any) -> Trend:
 def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
     """Return the functions that apply each primitive to trends, rounded to nearest."""
     enclose = interval_algebra(outward=False)
-    return MappingProxyType(
-        {name: trend_function(row, enclose[name]) for name, row in PRIMITIVES.items()}
-    )
+    return MappingProxyType({n: trend_function(row, enclose[n]) for n, row in PRIMITIVES.items()})
 
 
 # --- Trees in which only some quantities vary: the other nodes are computed once
@@ -238,9 +236,7 @@ class PartialEvaluation:
     evaluated once: these are the ``fixed_values``. The other nodes are the ``steps``.
     """
 
-    def __init__(
-        self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]):
         self.roots = tuple(roots)
         self.steps: list[EvaluationStep] = []
         varies: set[Node] = set()

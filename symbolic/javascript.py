@@ -181,14 +181,9 @@ def _variants(
     return result
 
 
-def _order(
-    variants: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]
-) -> list[str]:
+def _order(cases: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]) -> list[str]:
     """Return the quantities behind the outputs, each after the quantities in its definitions."""
-    needs = {
-        name: [need for need in references(*nodes) if need != name]
-        for name, (nodes, _) in variants.items()
-    }
+    needs = {n: [x for x in references(*nodes) if x != n] for n, (nodes, _) in cases.items()}
     behind: dict[str, list[str]] = {}
     stack = [name for name in outputs if name in needs]
     while stack:

@@ -1,7 +1,5 @@
 """Read JSON from files, with limits on its length and nesting."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

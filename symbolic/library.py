@@ -33,6 +33,9 @@ SHIPPED_FOLDER = Path(__file__).parent / "models"
 
 #: Maps the SHA-256 of a model file's bytes to the file, for all files that this process has run.
 _LOADED_FILES: dict[str, Path] = {}
+_D = TypeVar("_D")
+#: Former models, by name, and the models that replace them.
+_REPLACED = {"tiled_product": "gemm"}
 
 
 class _BytesLoader(SourceFileLoader):
@@ -151,9 +154,7 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
 
 def _find_file(name: str, digest: str) -> Path:
     # a name with a slash could lead out of the folders
-    named = [
-        path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
-    ]
+    named = [p for f in search_folders() if f.is_dir() for p in f.glob("*.py") if p.stem == name]
     others = []
     for path in (*([_LOADED_FILES[digest]] if digest in _LOADED_FILES else []), *named):
         try:
@@ -169,9 +170,6 @@ def _find_file(name: str, digest: str) -> Path:
         f"yours{there}, and what a dataset names is not run: put the folder of that file on "
         "DSE_PATH, or in Python load it first (dse.model('PATH'))"
     )
-
-
-_D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
@@ -243,17 +241,15 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
     )
 
 
-def _add_flags(
-    quantities: Mapping[str, Quantity], equations: Iterable[Equation]
-) -> dict[str, Quantity]:
-    """Return the quantities, with the flags (meanings of values) that their equations declare.
+def _add_flags(known: Mapping[str, Quantity], equations: Iterable[Equation]) -> dict[str, Quantity]:
+    """Return the known, with the flags (meanings of values) that their equations declare.
 
     A quantity has no flags if its equations give different meanings to one value.
     """
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
         result.setdefault(eq.name, set()).update(eq.flags.items())
-    rows = dict(quantities)
+    rows = dict(known)
     for name, flags in result.items():
         agree = len(dict(flags)) == len(flags)
         rows[name] = replace(rows[name], flags=tuple(sorted(flags)) if agree else ())
@@ -326,10 +322,6 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
 def available_models() -> dict[str, Path]:
     """Return the files of all shipped models and of those in ``DSE_PATH``, by model name."""
     return {name: paths[0] for name, paths in _model_paths().items()}
-
-
-#: Former models, by name, and the models that replace them.
-_REPLACED = {"tiled_product": "gemm"}
 
 
 def model_hint(name: str, known: Iterable[str]) -> str:

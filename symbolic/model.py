@@ -49,14 +49,10 @@ class Model(DisplayMixin, EquationSet):
 
     def _data(self) -> dict[str, Any]:
         def row(name: str) -> dict[str, Any]:
-            quantity = self.quantity(name)
-            result: dict[str, Any] = {
-                "name": name,
-                "unit": quantity.unit,
-                "meaning": quantity.meaning,
-            }
-            result |= {"labels": list(quantity.labels)} if quantity.labels else {}
-            return result | ({} if quantity.default is None else {"default": quantity.default})
+            about = self.quantity(name)
+            result: dict[str, Any] = {"name": name, "unit": about.unit, "meaning": about.meaning}
+            result |= {"labels": list(about.labels)} if about.labels else {}
+            return result | ({} if about.default is None else {"default": about.default})
 
         switches = dict.fromkeys(switch for eq in self.equations for switch in eq.when)
         return {
@@ -130,9 +126,7 @@ class Model(DisplayMixin, EquationSet):
                 )
         behind = graph.ancestors(outputs or graph.definitions)
         return tuple(
-            name
-            for name, definition in graph.definitions.items()
-            if name in behind and definition.kind == "given"
+            name for name, d in graph.definitions.items() if name in behind and d.kind == "given"
         )
 
     def symbol(self, name: str) -> Any:
@@ -151,13 +145,10 @@ class Model(DisplayMixin, EquationSet):
     ) -> Any:
         """Return the equation of a quantity as a SymPy expression.
 
-        Parameters
-        ----------
-        name : str
-            A quantity the model yields.
-        expand : bool or names
-            True substitutes all intermediate quantities down to the inputs; names substitute only
-            the named quantities.
+        Parameters:
+            name (str): A quantity the model yields.
+            expand (bool or names): True substitutes all intermediate quantities down to the inputs;
+                names substitute only the named quantities.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").closed_form("cs_throughput")
@@ -172,14 +163,11 @@ class Model(DisplayMixin, EquationSet):
     ) -> tuple[Regime, ...]:
         """Return the regimes of the model, each with its condition and the main outputs within it.
 
-        Parameters
-        ----------
-        family : str, optional
-            The quantity whose regimes are returned. It must be a minimum or maximum of several
-            terms, a case or a bound. Default: all such quantities.
-        expand : bool
-            Substitute down to the inputs. Otherwise intermediate quantities that do not depend on
-            the regime keep their names.
+        Parameters:
+            family (str, optional): The quantity whose regimes are returned. It must be a minimum or
+                maximum of several terms, a case or a bound. Default: all such quantities.
+            expand (bool): Substitute down to the inputs. Otherwise intermediate quantities that do
+                not depend on the regime keep their names.
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").regimes("ms_throughput")[0].label)
@@ -192,18 +180,14 @@ class Model(DisplayMixin, EquationSet):
     def border(self, a: str, b: str, *, solve_for: str, **switches: object) -> Any:
         """Return the value of a quantity at which the terms of two regimes are equal.
 
-        Parameters
-        ----------
-        a, b : str
-            Labels of two regimes of one family.
-        solve_for : str
-            The quantity whose value is returned.
+        Parameters:
+            a, b (str): Labels of two regimes of one family.
+            solve_for (str): The quantity whose value is returned.
 
-        Returns
-        -------
-        sympy.Expr or list of sympy.Expr
-            One expression, or a list if there are several branches. An expression that holds only
-            under a condition is a ``Piecewise`` with one piece.
+        Returns:
+            sympy.Expr or list of sympy.Expr: One expression, or a list if there are several
+            branches. An expression that holds only under a condition is a ``Piecewise`` with one
+            piece.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").border("memory", "thread", solve_for="threads")

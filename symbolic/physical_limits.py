@@ -4,8 +4,6 @@ A limit is a condition on quantities of any model. It does not apply if one of i
 unknown, or has only a default that copies another quantity.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 #: Relative tolerance of a limit, for rounding.
@@ -134,5 +132,13 @@ LIMITS = (
         most="max_blocks_per_sm",
         statement="a multiprocessor holds max_blocks_per_sm at most",
         uses=("active_blocks_per_sm",),
+    ),
+    PhysicalLimit(
+        name="memory",
+        least="launch_bytes",
+        most="mem_size",
+        statement="a launch touches mem_size at most (bytes at addresses that depend on data count "
+        "once for each request, unless the sizes of their arrays are given: --bytes ARRAY=BYTES)",
+        uses=("launch_bytes",),
     ),
 )

@@ -4,12 +4,10 @@ A name has the same unit and domain in all models. Values are stored in SI units
 threads, warps, blocks, instructions, requests) are dimensionless.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity
-from symbolic.quantity_rows import energy, language_models, machines, performance, workloads
+from symbolic.quantity_rows import energy, language_models, machines, performance, sparse, workloads
 
 __all__ = [
     "RULES",
@@ -48,6 +46,8 @@ TABLE: Mapping[str, Quantity] = {
         *language_models.MOE_NUMBERS,
         *language_models.ATTENTION,
         *language_models.EXPERTS,
+        *sparse.SPMV_NUMBERS,
+        *sparse.SPARSE,
         *workloads.GEMM,
     )
 }

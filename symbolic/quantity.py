@@ -162,27 +162,20 @@ def quantity(
 ) -> Quantity:
     """Declare a quantity of a model that the table of quantities does not contain.
 
-    Parameters
-    ----------
-    name : str
-        Lower-case name; the equation that yields the quantity, if any, has the same name.
-    unit : str
-        The SI unit in which values are stored; ``""`` for counts and ratios.
-    domain : str
-        An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
-    default : float or str, optional
-        The value if none is given: a number, a label, or another quantity's name.
-    typical : (float, float), optional
-        A usual range, from which test inputs are drawn.
-    meaning : str
-        A short description.
-    labels : tuple of str, optional
-        Labels, which make the quantity a switch.
-    lever : str
-        Who can change the quantity, for advice: ``"programmer"``, or ``"designer"`` of the machine.
-    direction : str
-        Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs time), ``"down"``,
-        or ``"none"`` (a size of the problem).
+    Parameters:
+        name (str): Lower-case name; the equation that yields the quantity, if any, has the same
+            name.
+        unit (str): The SI unit in which values are stored; ``""`` for counts and ratios.
+        domain (str): An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
+        default (float or str, optional): The value if none is given: a number, a label, or another
+            quantity's name.
+        typical ((float, float), optional): A usual range, from which test inputs are drawn.
+        meaning (str): A short description.
+        labels (tuple of str, optional): Labels, which make the quantity a switch.
+        lever (str): Who can change the quantity, for advice: ``"programmer"``, or ``"designer"`` of
+            the machine.
+        direction (str): Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs
+            time), ``"down"``, or ``"none"`` (a size of the problem).
 
     >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
     False

@@ -24,6 +24,8 @@ from symbolic.ops import SYMPY, Node, constant, references, walk
 from symbolic.quantity import Quantity
 
 _PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
+_MAX_BRANCHES = sizes.BRANCHES_MOST
+_INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +166,6 @@ def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: i
         first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])
         return sympy.Or(sympy.And(condition, first), sympy.And(sympy.Not(condition), second))
     return sympy.Eq(to_sympy(node, quantities), to_exact(value))
-
-
-_MAX_BRANCHES = sizes.BRANCHES_MOST
-_INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
 def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:

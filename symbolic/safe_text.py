@@ -5,8 +5,6 @@ direction of writing, or start a new line that looks like a line of the program.
 replaced by their codes, as in JSON: ``\\u001b``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -174,9 +174,7 @@ def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Seq
     return np.broadcast_to(result, values.shape)
 
 
-def _error_function(
-    statistic: Statistic, formula: Node, needs: Sequence[str]
-) -> Callable[..., float]:
+def _error_function(statistic: Statistic, node: Node, needs: Sequence[str]) -> Callable[..., float]:
     """Return a function that computes the half width of the 95 % interval of a law's statistic.
 
     The half width is 0 for an exact law. For a law from simulation, a probability has the interval
@@ -189,7 +187,7 @@ def _error_function(
     def half_width(law: Any, *others: float) -> float:
         if not law.simulation_count:
             return 0.0
-        values, size = _formula_values(law, others, formula, needs), law.simulation_count
+        values, size = _formula_values(law, others, node, needs), law.simulation_count
         below = np.asarray(law.cdf_values)
         here = statistic_of_law(statistic, values, below)
         if statistic.kind == "chance":

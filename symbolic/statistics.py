@@ -372,8 +372,7 @@ def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: f
     reached = []
     for value in values:
         below = [
-            constant(where(other <= value, share, 0.0))
-            for other, share in zip(values, shares, strict=True)
+            constant(where(v <= value, share, 0.0)) for v, share in zip(values, shares, strict=True)
         ]
         enough = reduce(lambda a, b: a + b, below) >= level - _WEIGHT_TOLERANCE
         reached.append(constant(where(enough, value, math.inf)))

@@ -180,7 +180,6 @@ def formula_text(text: str) -> FormulaText:
 
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
-
 _LARGEST_EXACT = 2**53
 
 
@@ -434,7 +433,6 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "negative": operator.neg,
 }
 
-
 _COMPARISONS: dict[str, Callable[[Node, Node], Node]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -494,9 +492,7 @@ def apply(
     if name == "where":
         test, *terms_ = terms
         require_condition(formula, test)
-        kind = _result_dimension(
-            formula, name, tuple(require_number(formula, term) for term in terms_)
-        )
+        kind = _result_dimension(formula, name, tuple(require_number(formula, t) for t in terms_))
         return Term(ops.where(*(term.node for term in terms)), kind, start, end)
     for term in terms:
         require_number(formula, term)

@@ -38,6 +38,10 @@ _DIMENSION_NAMES = {
     "A": "a current",
     "degC": "a temperature",
 }
+_FACTOR = re.compile(
+    r"\s*(?P<operator>[*/]?)\s*(?P<name>[A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(?P<exponent>-?\d+))?",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +174,6 @@ def _parse_name(name: str) -> tuple[Fraction, Dimension]:
             one, kind = (Fraction(word), Dimension()) if word.isdigit() else _parse_name(word)
             factor, total = factor * one**sign, total * kind**sign
     return factor, total
-
-
-_FACTOR = re.compile(
-    r"\s*(?P<operator>[*/]?)\s*(?P<name>[A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(?P<exponent>-?\d+))?",
-    re.ASCII,
-)
 
 
 def _refuse(unit: object, why: str) -> NoReturn:

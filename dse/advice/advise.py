@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dse.advice.report import Advice, Move
 from dse.advice.site import Floats, Site, extreme_names
 from dse.arguments import axis_indices
+from dse.catalog.entries import shipped_values
 from dse.inputs.merge import merge_inputs, with_declared
 from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
@@ -139,6 +140,7 @@ def build_advice(
         rebuild=lambda pinned: build({**parts.values, **pinned}, outputs),
         largest=largest,
         counted_for=parts.counted_for,
+        is_machine=entries.get("machine") is not None,
     )
     result = [move for names in site.candidates() for move in find_moves(site, names)]
     unique = {(move.quantity, move.together, move.direction): move for move in result}
@@ -229,8 +231,9 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     site = site.with_free_inputs(names)
     lines = _MovePath(site, names, raising=True).stop_lines()
     for raising in (True, False) if len(names) == 1 else (True,):
-        move = _MovePath(site, names, raising=raising).move(lines)
-        if move is not None:
+        path = _MovePath(site, names, raising=raising)
+        move = path.move(lines)
+        if move is not None and (move := path.end_at_shipped(move)) is not None:
             yield move
 
 
@@ -305,6 +308,25 @@ class _MovePath:
         beyond = high if jumps else self._place_past_border(low, high)
         return self._make_move(until, next_place=beyond, always=keep)
 
+    def end_at_shipped(self, move: Move) -> Move | None:
+        """Return a designer's move in the time that ends at the extreme value of shipped machines.
+
+        Return None if the machine of the move has this value.
+        """
+        is_far = self.site.is_machine and move.helps and move.lever == "designer"
+        if not is_far or self.factors or self.site.guide.goal != "time":
+            return move
+        known = shipped_values(self.axis)
+        end = (max if self.raising else min)(known, default=math.nan)
+        sign = 1 if self.raising else -1
+        if not known or (move.until - end) * sign <= 0:
+            return move
+        if (end - self.start) * sign <= 0:
+            return None
+        limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
+        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "limit": limit}
+        return replace(move, until=end, gain=self.gain(end), **more)
+
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.
 
@@ -334,7 +356,7 @@ class _MovePath:
         return self._make_move(math.nan, gain=gain)
 
     def _is_near(self, place: float, index: int, size: int) -> bool:
-        """True if a place lies in the first half (in octaves) of a path without an end."""
+        """True if a place lies in the first half (in octaves) of the searched values."""
         if not (self.start and place):
             return index < size // 2
         return abs(math.log2(place / self.start)) < OCTAVES / 2

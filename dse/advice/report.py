@@ -24,33 +24,23 @@ def _gain_text(gain: float, as_limit: bool = False) -> str:
 class Move(DisplayMixin):
     """One quantity moved in one direction, up to the first border.
 
-    Attributes
-    ----------
-    quantity : str
-        The input to move; the inputs in ``together`` move with it, by the same factor.
-    direction : str
-        ``"raise"`` or ``"lower"``.
-    value, until : float
-        Start and end of the move. It ends at the first of these: the next bound (the border itself,
-        or the first whole number beyond); the last value that the domain and all rules allow; the
-        value where the goal is best. ``until`` is NaN if the move has no end.
-    next_bound, next_limiter : str or None, tuple of str
-        The bound or case after the move, and its limiting terms; None if no other bound follows. If
-        only the limiting terms change, ``next_bound`` is the present bound.
-    gain : float
-        Factor by which the goal improves, below 1 if it worsens: the ratio of the results of
-        :func:`dse.evaluate` at ``until`` and ``value``, or its limit.
-    along : mapping of str to float
-        Factors by which other quantities change, if the model's guide names any.
-    helps, artefact : bool
-        ``helps``: the goal improves. ``artefact``: it improves only because the equations of two
-        cases do not meet at their border; ``helps`` is then False.
-    lever : str
-        Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
-    equation, source : str
-        The quantity whose equation decides the border, and its publication.
-    limit : str
-        What ends the move if no bound does.
+    Attributes:
+        quantity: The input to move; the inputs in ``together`` move with it, by the same factor.
+        direction: ``"raise"`` or ``"lower"``.
+        value, until: Start and end of the move. It ends at the first of these: the next bound (the
+            border itself, or the first whole number beyond); the last value that the domain and all
+            rules allow; the value where the goal is best. ``until`` is NaN if the move has no end.
+        next_bound, next_limiter: The bound or case after the move, and its limiting terms; None if
+            no other bound follows. If only the limiting terms change, ``next_bound`` is the present
+            bound.
+        gain: Factor by which the goal improves, below 1 if it worsens: the ratio of the results of
+            :func:`dse.evaluate` at ``until`` and ``value``, or its limit.
+        along: Factors by which other quantities change, if the model's guide names any.
+        helps, artefact: ``helps``: the goal improves. ``artefact``: it improves only because the
+            equations of two cases do not meet at their border; ``helps`` is then False.
+        lever: Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
+        equation, source: The quantity whose equation decides the border, and its publication.
+        limit: What ends the move if no bound does.
     """
 
     quantity: str
@@ -94,20 +84,15 @@ class Move(DisplayMixin):
 class Suggestion(DisplayMixin):
     """A value that an equation of the model suggests for an input, or another remedy.
 
-    Attributes
-    ----------
-    quantity, meaning, unit, source : str
-        The suggesting quantity, its meaning and unit, and the publication of its equation.
-    value : float or str
-    of, of_unit : str
-        Name and unit of the input to set, or of the goal if the suggestion is a remedy.
-    now : float
-        The current value of ``of``.
-    gain : float or None
-        Factor by which the goal improves if the input takes this value; None if the input cannot be
-        moved, or if the suggestion has another unit.
-    artefact : bool
-        See :class:`Move`.
+    Attributes:
+        quantity, meaning, unit, source: The suggesting quantity, its meaning and unit, and the
+            publication of its equation.
+        of, of_unit: Name and unit of the input to set, or of the goal if the suggestion is a
+            remedy.
+        now: The current value of ``of``.
+        gain: Factor by which the goal improves if the input takes this value; None if the input
+            cannot be moved, or if the suggestion has another unit.
+        artefact: See :class:`Move`.
     """
 
     quantity: str
@@ -136,22 +121,13 @@ class Suggestion(DisplayMixin):
 class Advice(Report):
     """The bound or case of a configuration, and the moves that leave it, most helpful first.
 
-    Attributes
-    ----------
-    state, bound : str
-        ``state``: the quantity that names the bound or case. ``bound``: the value of ``state``, or
-        the name of the goal if no terms compete.
-    goal : str
-        The quantity that gains refer to.
-    limiter : tuple of str
-        The smallest of ``terms`` (several at a tie).
-    terms : mapping of str to float
-        The competing terms with their values.
-    values, units : mapping
-        The goal and the quantities that give the state, with their units.
-    moves : tuple of Move
-    suggestions : tuple of Suggestion
-    notes : tuple of str
+    Attributes:
+        state, bound: ``state``: the quantity that names the bound or case. ``bound``: the value of
+            ``state``, or the name of the goal if no terms compete.
+        goal: The quantity that gains refer to.
+        limiter: The smallest of ``terms`` (several at a tie).
+        terms: The competing terms with their values.
+        values, units: The goal and the quantities that give the state, with their units.
     """
 
     state: str

@@ -54,7 +54,7 @@ class Site:
     ``guide.limits`` is the minimum of ``terms`` (the maximum if ``largest``), which have labels;
     ``binding`` are the terms equal to ``guide.limits``. ``flag`` is the state. An equation gives it
     if ``has_state``, the terms alone if ``state_from_terms``. Counts of the workload hold only for
-    the present values of the quantities ``counted_for``.
+    the present values of the quantities ``counted_for``. ``is_machine``: a machine is named.
     """
 
     grid: Grid
@@ -69,6 +69,7 @@ class Site:
     rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
     counted_for: frozenset[str] = frozenset()
+    is_machine: bool = False
     _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:

@@ -2,7 +2,7 @@
 
 A kernel is compiled and counted for each machine (``dse.cuda``), a model predicts its time
 (:mod:`dse.analysis.prediction`), and measured errors of that model give an interval of the time
-(:mod:`dse.analysis.errors`).
+(:mod:`dse.uncertain.model_errors`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from dse.analysis.report import Analysis, AnswerOfVariant
 from dse.analysis.subject import MAX_ADVISED, KernelSubject, Subject, WorkloadSubject
 from dse.catalog.entries import machine as load_machine
+from dse.cuda import as_shapes, as_sizes
 from dse.progress import ProgressOption, show_progress
 from symbolic.errors import DseError, UnknownEntryError
 
@@ -100,8 +101,8 @@ def analyze(
         raise DseError(f"interval = {interval}: expected a share between 0 and 1")
     path = fspath(source)
     given: dict[str, Any] = {
-        "blocks": _blocks(block),
-        "grid": _sizes(grid),
+        "blocks": as_shapes(block),
+        "grid": as_sizes(grid, "grid"),
         "set": dict(set or {}),
         "define": dict(define or {}),
         "axes": dict(axes or {}),
@@ -142,16 +143,3 @@ def _all_answers(
     if len(errors) == len(machines):
         raise errors[0]
     return answers
-
-
-def _sizes(sizes: Any) -> tuple[int | str, ...]:
-    if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
-        return (sizes,)
-    return tuple(sizes)
-
-
-def _blocks(block: Any) -> list[tuple[int | str, ...]]:
-    if isinstance(block, list):
-        return [_sizes(each) for each in block]
-    sizes = _sizes(block)
-    return [sizes] if sizes else []

@@ -6,10 +6,11 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dse.cuda.source import blank_comments
+from dse.delimited import split_commas
 from symbolic.errors import DseError, nearest_hint
 
 #: A comment with the launch of a kernel, in the options of ``dse analyze``.
@@ -45,18 +46,7 @@ def split_sizes(text: str) -> tuple[int | str, ...]:
     >>> split_sizes("ceil(n / block_x), 16")
     ('ceil(n / block_x)', 16)
     """
-    return tuple(int(each) if each.isdigit() else each for each in _split_commas(text))
-
-
-def _split_commas(text: str) -> list[str]:
-    pieces, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth <= 0:
-            pieces.append("")
-        else:
-            pieces[-1] += letter
-    return [piece.strip() for piece in pieces]
+    return tuple(int(each) if each.isdigit() else each for each in split_commas(text))
 
 
 def source_launch(source: str, name: str) -> LaunchOptions:
@@ -84,7 +74,7 @@ def source_launch(source: str, name: str) -> LaunchOptions:
                 f"with a value each: {expected}"
             )
         if key in _PAIRS:
-            for pair in _split_commas(text):
+            for pair in split_commas(text):
                 word, equals, value = pair.partition("=")
                 if not equals:
                     raise DseError(f"{name}: 'dse: ... --{key} {text}': expected NAME=VALUE")
@@ -132,13 +122,7 @@ def block_shapes(
             every[axis] if axis in varied else (size,)
             for axis, size in zip("xyz", sizes, strict=True)
         ]
-    dims = (
-        3
-        if len(choices[2]) > 1 or sizes[2] > 1
-        else 2
-        if len(choices[1]) > 1 or sizes[1] > 1
-        else 1
-    )
+    dims = max(at for at in (1, 2, 3) if at == 1 or len(choices[at - 1]) > 1 or sizes[at - 1] > 1)
     for x, y, z in itertools.product(*choices):
         threads = x * y * z
         if _WARP <= threads <= most and threads % _WARP == 0:
@@ -147,15 +131,9 @@ def block_shapes(
 
 def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
     """Return the launch that the caller gives, completed by the launch in the source."""
-    return replace(
-        in_source,
-        set={**in_source.set, **given.set},
-        define={**in_source.define, **given.define},
-        times={**in_source.times, **given.times},
-        block=given.block or in_source.block,
-        grid=given.grid or in_source.grid,
-        entry=given.entry or in_source.entry,
-        dynamic_shared=given.dynamic_shared or in_source.dynamic_shared,
-        array_bytes={**in_source.array_bytes, **given.array_bytes},
-        options=(*in_source.options, *given.options),
-    )
+    values: dict[str, Any] = {}
+    for each in fields(LaunchOptions):
+        own, other = getattr(given, each.name), getattr(in_source, each.name)
+        values[each.name] = {**other, **own} if isinstance(own, Mapping) else own or other
+    values["options"] = (*in_source.options, *given.options)
+    return LaunchOptions(**values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,9 @@ from dse.catalog.entries import Entry
 from dse.evaluation import evaluate
 from dse.inputs.assumed import AssumedInput, read_assumed
 from dse.uncertain.assumed_draws import draw_inputs
+from dse.uncertain.model_errors import limit_quantities
 from sweeps.grid.dataset import read_flag_meanings
+from symbolic.answer import value_text
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -26,8 +29,6 @@ MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits that are not units of the GPU; the time of each is a quantity of the model.
-_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
 #: _MAX_DRAWS and _MIN_DRAWS: limits on the draws of assumed inputs per variant. _DRAWN_POINTS:
 #: target for the draws of all variants together.
@@ -104,10 +105,28 @@ def predict(
     if len(errors) == 1:
         raise errors[0]
     text = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    least = _least_time(entry, variants[0], workload, dict(given or {}))
     raise DseError(
-        f"no model gives a time on {entry.name}: {text}; give values of what is missing by set "
-        "(--set NAME=VALUE)"
+        f"no model gives a time on {entry.name}{least}: {text}; give values of what is missing by "
+        "set (--set NAME=VALUE)"
     )
+
+
+def _least_time(entry: Entry, variant: Inputs, workload: str | None, given: dict[str, Any]) -> str:
+    """Return, as text, the time of the slowest unit whose work is known; else an empty text."""
+    model = load_model(next(name for name in MODELS if "footprint" not in name))
+    columns = {**_columns(model, [variant]), **given, "bandwidth_share": 1.0}
+    times = {}
+    for limit, name in limit_quantities(model).items():
+        with suppress(DseError):
+            ds = evaluate(
+                model, outputs=[name], machine=entry_text(entry), workload=workload, **columns
+            )
+            times[limit] = float(ds[name])
+    slowest = max(times, key=lambda limit: times[limit], default="")
+    if not times.get(slowest):
+        return ""
+    return f", and it takes at least {value_text(times[slowest], 's')} (by {slowest})"
 
 
 def _missing_inputs(error: GraphError) -> str:
@@ -124,8 +143,7 @@ def _predict(
     given: dict[str, Any],
     reasons: Mapping[str, str],
 ) -> Prediction:
-    families = {family.of: family.terms for family in model.regime_families}
-    units = {**families.get("throughput_time", {}), **_OTHER_LIMITS}
+    units = limit_quantities(model)
     size = len(variants)
     draws: dict[int, Floats] = {}
     assumed: dict[str, str] = {}

@@ -7,32 +7,22 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dse.advice.report import Move
-from dse.analysis.errors import ErrorInterval
+from dse.uncertain.model_errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
 
-#: Names of limits in tables; other limits have their names in the model.
-LIMIT_NAMES: Mapping[str, str] = {
-    "dram": "DRAM",
-    "l2": "L2 cache",
-    "l1": "L1 and shared memory",
-    "issue": "instruction issue",
-    "floating_point": "FP32 pipe",
-    "double_precision": "FP64 pipe",
-    "tensor": "tensor pipe",
-    "integer": "integer pipe",
-    "special": "special functions",
-    "latency": "latency",
-    "launch": "launch",
-}
-_SHORT_NAMES = {
-    "dram": "DRAM",
-    "l2": "L2",
-    "l1": "L1",
-    "floating_point": "FP32",
-    "double_precision": "FP64",
-    "integer": "INT",
-    "special": "SFU",
+#: Long and short names of limits in answers; other limits have their names in the model.
+_NAMES: Mapping[str, tuple[str, str]] = {
+    "dram": ("DRAM", "DRAM"),
+    "l2": ("L2 cache", "L2"),
+    "l1": ("L1 and shared memory", "L1"),
+    "issue": ("instruction issue", "issue"),
+    "floating_point": ("FP32 pipe", "FP32"),
+    "double_precision": ("FP64 pipe", "FP64"),
+    "tensor": ("tensor pipe", "tensor"),
+    "integer": ("integer pipe", "INT"),
+    "special": ("special functions", "SFU"),
+    "atomic": ("atomics", "atomics"),
 }
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
@@ -99,16 +89,9 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
+            names = ("quantity", "direction", "value", "until", "gain", "limit")
             result["moves"] = [
-                {
-                    "quantity": move.quantity,
-                    "direction": move.direction,
-                    "value": move.value,
-                    "until": move.until,
-                    "gain": move.gain,
-                    "who": move.lever,
-                    "next": move.next_bound,
-                }
+                {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
                 for move in self.moves
             ]
         return result
@@ -183,7 +166,7 @@ class Analysis(Report):
         pairs = [pair for each in bests for pair in each.limits.items()]
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
         columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
-        columns |= dict.fromkeys((_SHORT_NAMES.get(name, name) for name in names), "")
+        columns |= dict.fromkeys((_limit_name(name, 1) for name in names), "")
         rows = []
         for each in bests:
             shares = [_percent(each.limits.get(name)) for name in names]
@@ -204,8 +187,8 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f}"
 
 
-def _limit_name(name: str) -> str:
-    return LIMIT_NAMES.get(name, name.replace("_", " "))
+def _limit_name(name: str, form: int = 0) -> str:
+    return _NAMES.get(name, (name.replace("_", " "), name))[form]
 
 
 def _time_text(each: AnswerOfVariant) -> str:
@@ -249,7 +232,7 @@ def _block_text(each: AnswerOfVariant) -> str:
 
 def _limits_text(each: AnswerOfVariant) -> str:
     return ", ".join(
-        f"{_SHORT_NAMES.get(name, name)} {100 * share:.0f} %"
+        f"{_limit_name(name, 1)} {100 * share:.0f} %"
         for name, share in each.limits.items()
         if share >= _LEAST_SHARE
     )
@@ -298,6 +281,7 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
         until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
         text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        text += f", {move.limit}" if "shipped" in move.limit else ""
         rows.append([move.lever, f"{move.gain:.3g} times", text])
     return Table(title="what would help", columns=("who", "faster", "move"), rows=rows)
 

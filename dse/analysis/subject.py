@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dse.analysis.errors import best_chances, learnt_interval, widen_interval
 from dse.analysis.launch import (
     LaunchOptions,
     block_shapes,
@@ -23,6 +22,7 @@ from dse.analysis.prediction import ROOFLINE_QUANTITIES, Prediction, entry_text,
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
+from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
@@ -36,12 +36,6 @@ _OLDEST_ARCH = 75
 _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
 _SAME_WORK = 1.1
-#: A launch shorter than this [s] spends over a tenth of its time on its start.
-_SHORT_TIME = 35e-6
-_NO_START_UP = (
-    "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
-    "h100_sxm; --set start_up_time=3.5us)"
-)
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
@@ -146,8 +140,6 @@ class Subject:
         interval = learnt_interval(prediction.model, entry.name, limits, level)
         ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
-        if time < _SHORT_TIME and prediction.value("start_up_time", at) == 0:
-            of_counts.append(_NO_START_UP.format(entry.name))
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,

@@ -36,6 +36,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -55,6 +56,8 @@ from symbolic.safe_text import one_line
 
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
+#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
+_TRIAD_SPREAD = 0.05
 
 
 def absolute_path(path: Path) -> Path:
@@ -169,9 +172,7 @@ class Entry(DisplayMixin):
             [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
             for name, row in data["values"].items()
         ]
-        closed = [
-            [name, shorten(lacking)] for name, lacking in data.get("closed_models", {}).items()
-        ]
+        closed = [[n, shorten(lacking)] for n, lacking in data.get("closed_models", {}).items()]
         capability = self.compute_capability
         return Answer(
             kind=self._kind,
@@ -309,15 +310,13 @@ def machine(
 ) -> Entry:
     """Load a machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
-    Parameters
-    ----------
-    name : str
-        A name of :func:`machines`, the name of the product in any spelling (``"RTX 3080"``), or a
-        path that ends in ``.toml``.
-    folder : Path or FileScope, optional
-        Folder of a relative path; default: the working directory.
-    quantities : mapping of str to Quantity, optional
-        Quantities that the file may set; default: those that the shipped models share.
+    Parameters:
+        name (str): A name of :func:`machines`, the name of the product in any spelling (``"RTX
+            3080"``), or a path that ends in ``.toml``.
+        folder (Path or FileScope, optional): Folder of a relative path; default: the working
+            directory.
+        quantities (mapping of str to Quantity, optional): Quantities that the file may set;
+            default: those that the shipped models share.
 
     >>> machine("gtx280").values["n_sms"].source
     'Hong 2012, Table 2'
@@ -395,8 +394,7 @@ def entry_titles(kind: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _relatives() -> dict[str, Any]:
-    tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
-    return tree
+    return tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
 
 
 def with_assumed_values(entry: Entry) -> Entry:
@@ -450,10 +448,6 @@ def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
     return result
 
 
-#: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
-_TRIAD_SPREAD = 0.05
-
-
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:
     """Return the share of printed bandwidth that kernels attain with a machine's memory type."""
     for kind, row in _relatives()["memory"].items():
@@ -472,11 +466,15 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
     """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
     If no relative has the quantity, the relatives of the relatives are searched next. The nearest
-    relative of a user's machine is its base.
+    relative of a user's machine is its base. If the file names the machine from which all GPUs with
+    caches have the quantity, that is the relative.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
     nearest = [one for one in relatives.get(entry.name, base) if one]
+    if of := _relatives()["inputs"][quantity].get("of"):
+        levels = entry.values.get("cache_levels")
+        nearest = [of] if "n_sms" in entry.values and levels and levels.value else []
     while nearest:
         seen |= {*nearest}
         entries = [_load("machine", each, None, (), ()) for each in dict.fromkeys(nearest)]
@@ -485,6 +483,24 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
             return {each: entry_number(each, quantity) for each in known}
         nearest = [each for one in nearest for each in relatives.get(one, ()) if each not in seen]
     return {}
+
+
+@lru_cache
+def shipped_values(quantity: str) -> tuple[float, ...]:
+    """Return the values of a quantity on the shipped machines, without those that are assumed.
+
+    >>> min(shipped_values("n_sms")), max(shipped_values("core_clock")) / 1e9
+    (1.0, 2.617)
+    """
+    while isinstance(default := TABLE[quantity].default, str) and default in TABLE:
+        quantity = default  # such as nominal_clock of core_clock
+    result = []
+    for name in _files_by_name("machine", frozenset()):
+        entry = _load("machine", name, None, (), ())
+        if quantity in entry.values:
+            with suppress(KeyError):  # a formula in quantities that the file lacks
+                result.append(entry_number(entry, quantity))
+    return tuple(result)
 
 
 def entry_number(entry: Entry, formula: str) -> float:
@@ -573,9 +589,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
         except DseError:  # a user's model that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
-        lacking = dict.fromkeys(
-            each for need in needed for each in _missing_inputs(need, entry, model)
-        )
+        lacking = dict.fromkeys(x for need in needed for x in _missing_inputs(need, entry, model))
         if lacking:
             missing[name] = tuple(lacking)
     return missing

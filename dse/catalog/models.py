@@ -75,20 +75,14 @@ _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 class QuantityInfo:
     """Description of a quantity.
 
-    Attributes
-    ----------
-    name, unit, meaning : str
-        ``unit`` is the unit of stored values; ``""`` for counts and ratios.
-    symbol : str
-        Symbol in the papers, as LaTeX, several separated by commas; ``""`` if there is none.
-    default : float or str, optional
-        Default value: a number, a label, or another quantity's name.
-    labels : tuple of str
-        Labels of a switch.
-    yielded_by, needed_by : tuple of str
-        Models with an equation for it, and models whose equations read it.
-    declared_by : tuple of str
-        Models that declare it; empty for quantities that all models share.
+    Attributes:
+        name, unit, meaning: ``unit`` is the unit of stored values; ``""`` for counts and ratios.
+        symbol: Symbol in the papers, as LaTeX, several separated by commas; ``""`` if there is
+            none.
+        default: Default value: a number, a label, or another quantity's name.
+        labels: Labels of a switch.
+        yielded_by, needed_by: Models with an equation for it, and models whose equations read it.
+        declared_by: Models that declare it; empty for quantities that all models share.
     """
 
     name: str
@@ -144,19 +138,16 @@ class Quantities(DisplayMixin, Mapping[str, QuantityInfo]):
 def quantities(word: str = "", *, model: str | None = None) -> Quantities:
     """Search the quantities of all models.
 
-    Parameters
-    ----------
-    word : str
-        Text to search in names, meanings, symbols and labels, in any case; of several words all
-        must occur. The quantity of that name comes first, then those whose names contain the word.
-    model : str, optional
-        Model whose inputs and outputs are searched: a name, names joined by ``+``, or the path of
-        a file; default: all shipped models and those in the folders of ``DSE_PATH``.
+    Parameters:
+        word (str): Text to search in names, meanings, symbols and labels, in any case; of several
+            words all must occur. The quantity of that name comes first, then those whose names
+            contain the word.
+        model (str, optional): Model whose inputs and outputs are searched: a name, names joined by
+            ``+``, or the path of a file; default: all shipped models and those in the folders of
+            ``DSE_PATH``.
 
-    Raises
-    ------
-    UnknownNameError
-        No quantity matches.
+    Raises:
+        UnknownNameError: No quantity matches.
 
     >>> quantities("power idle")["idle_power"].unit
     'W'
@@ -179,9 +170,7 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
             f"no quantity{of} has {word!r} in its name, meaning, symbol or labels"
             f"{nearest_hint(word, known)}"
         )
-    matches.sort(
-        key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name)
-    )
+    matches.sort(key=lambda q: (q.name != word, not all(p in q.name for p in words), q.name))
     return Quantities({row.name: row for row in matches})
 
 

@@ -4,8 +4,6 @@ A fit is a file ``dse/data/fits/MODEL-MACHINE.fit.json`` in the format of ``dse 
 values become values of the machine, like the values in the machine's file.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.command import Commands, best_on_interrupt, read_source
+from dse.cli.command import Commands, best_on_interrupt, source_argument
 from dse.cli.command import command as make_command
 from dse.cli.options import (
     OptionDecorator,
@@ -19,7 +19,6 @@ from dse.cli.options import (
     nonempty_options,
     option,
     parse_number,
-    source_argument,
     values_option,
     where_option,
 )
@@ -98,17 +97,16 @@ def verb_command(name: str) -> click.Command:
     spread = [each.name for each in parameters if each.kind is each.VAR_KEYWORD]
     takes_progress = any(parameter.name == "progress" for parameter in parameters)
 
-    def run_verb(source: str, **options: Any) -> Any:
+    def run_verb(source: Any, **options: Any) -> Any:
         from dse.display import column_order, result_answer
 
-        read = read_source(source)
         query = nonempty_options(options) | ({"progress": True} if takes_progress else {})
         for name in spread:
             query |= query.pop(name, {})
-        result = best_on_interrupt(lambda: verb(read, **query))
-        return result_answer(result, column_order(read))
+        result = best_on_interrupt(lambda: verb(source, **query))
+        return result_answer(result, column_order(source))
 
-    run_verb.__doc__ = text.partition("\nParameters\n")[0]
+    run_verb.__doc__ = re.split(r"\nParameters:?\n", text)[0]
     for parameter in reversed(parameters):
         if parameter.name != "progress":
             run_verb = _option(parameter, _help(parameter.name, text))(run_verb)
@@ -116,9 +114,10 @@ def verb_command(name: str) -> click.Command:
 
 
 def _help(name: str, text: str) -> str:
-    """Return the description of a parameter from the docstring ``text``, as one line."""
-    match = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
-    return " ".join(match[1].split()) if match else ""
+    """Return the description of a parameter from a Google or NumPy docstring, as one line."""
+    form = rf"^( *){name}(?: :.*\n\1    | \(.*?\): |: )(.*\n?(?:\1    .*\n?)*)"
+    match = re.search(form, text, re.MULTILINE)
+    return " ".join(match[2].split()) if match else ""
 
 
 def _numbers(texts: list[str]) -> list[Any]:

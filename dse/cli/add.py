@@ -1,7 +1,5 @@
 """The command `dse add`: add outputs to a finished store."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

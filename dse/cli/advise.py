@@ -1,7 +1,5 @@
 """The command `dse advise`: find the bottleneck of a configuration, and the changes that help."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dse

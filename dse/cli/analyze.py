@@ -1,8 +1,5 @@
 """The command `dse analyze`: predict a kernel's time, its limits, and what would help."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,10 +8,10 @@ import dse
 from dse.cli.command import command, input_errors
 from dse.cli.options import (
     complete_machine,
+    launch_options,
     names_option,
     nonempty_options,
     option,
-    option_callback,
     parse_axis_text,
     parse_number,
     split_list,
@@ -31,29 +28,7 @@ _BLOCK = (
 )
 _GRID = "Grid in blocks, as numbers or formulas in arguments, macros and block_x, block_y, block_z"
 _SET = "Argument of the kernel, or quantity such as core_clock=1.3GHz; repeatable"
-_MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
 _AXIS = "Argument or quantity with several values, each a variant: Q=V,V,... or Q=A:B[:STEP]"
-_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
-_ARRAYS = "Size of an array that an argument points to, or a formula; repeatable"
-
-
-def _sizes(text: str | None) -> tuple[int | str, ...]:
-    if not text:
-        return ()
-    from dse.analysis.launch import split_sizes  # this import loads all of the analysis
-
-    return split_sizes(text)
-
-
-def _blocks(texts: Sequence[str]) -> list[tuple[int | str, ...]]:
-    return [_sizes(text) for text in texts]
-
-
-def _numbers(texts: dict[str, str]) -> dict[str, float]:
-    try:
-        return {name: float(text) for name, text in texts.items()}
-    except ValueError:
-        raise click.UsageError(f"--times {texts}: expected NAME=NUMBER") from None
 
 
 @command(
@@ -66,23 +41,9 @@ def _numbers(texts: dict[str, str]) -> dict[str, float]:
 @names_option(
     "--machine NAME,...", _MACHINE, "machine", required=True, shell_complete=complete_machine
 )
-@option("--block X[,Y[,Z]]", _BLOCK, multiple=True, callback=option_callback(_blocks))
-@option("--grid X[,Y[,Z]]", _GRID, callback=option_callback(_sizes))
+@launch_options(_BLOCK, _GRID)
 @values_option("--set NAME=VALUE", _SET, "set_values", commas=True)
-@values_option("--define K=V,...", _MACRO)
 @values_option("--axis Q=V,...", _AXIS, "axes")
-@option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
-@values_option("--times NAME=N,...", _TIMES, "--trips", commas=True, parse=_numbers)
-@option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
-@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
-@values_option("--bytes ARRAY=B,...", _ARRAYS, "array_bytes", commas=True)
-@option(
-    "--beside PROFILE",
-    "Profile with counters to compare the counts with",
-    "profile",
-    type=click.Path(exists=True, dir_okay=False),
-)
-@option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 @option("--interval", "Level of the intervals", default=0.9)
 def analyze(source: str, machine: list[str], define: dict[str, str], **options: Any) -> Any:
     """Predict the time of a kernel on machines, what limits it, and what would help.

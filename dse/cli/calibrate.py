@@ -1,7 +1,5 @@
 """The command `dse calibrate`: estimate free quantities of a model from measured rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
@@ -32,10 +30,11 @@ def calibrate(
 ) -> Any:
     """Estimate free quantities of a model from measurements, and report prediction errors.
 
-    DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
-    if the rows do not determine a quantity; with --choose, such an alternative is listed. gemm and
-    its relatives need no --free: they fit what the rows determine. With --design, rows without a
-    measured value are the candidates of the proposal, or a grid of shapes if there are none.
+    DATA has a row for each measurement, as for dse fit; other columns are ignored. The
+    command fails if the rows do not determine a quantity; with --choose, it lists that alternative
+    as not determined. gemm and its relatives need no --free: they fit what the rows determine.
+    --design proposes rows to measure next: it chooses among the rows without a measured value, or,
+    if there are none, from a grid of shapes.
     """
     if not (options["free"] or options["design"] or load_model(model).fitted):
         raise click.UsageError("name the quantities to find: --free bandwidth_share,startup_time")

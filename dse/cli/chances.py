@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import dse
-from dse.cli.command import (
-    best_on_interrupt,
-    command,
-    input_errors,
-    query_from_options,
-    query_options,
-    read_source,
-)
-from dse.cli.options import goal_options, per_and_top_options, source_argument
+from dse.cli.command import best_on_interrupt, command, input_errors, read_query, read_source
+from dse.cli.options import goal_options, per_and_top_options, source_path_argument
 from symbolic.answer import Answer, value_text
 
 if TYPE_CHECKING:
@@ -30,7 +20,7 @@ _ROWS = 10
     "dse chances uncertain.toml --minimize time",
     'dse chances uncertain.toml --maximize throughput --where "power <= 150 W" --per workload',
 )
-@source_argument
+@source_path_argument
 @goal_options(several=False)
 @per_and_top_options
 def chances(source: str, **options: Any) -> Any:
@@ -43,26 +33,18 @@ def chances(source: str, **options: Any) -> Any:
     the dimension draw, or repeated measurements along the dimension run (dse import --runs), whose
     averages are compared. The default objective is that of the study's [best].
     """
-    read, query = read_query(source, options)
+    read = read_random_source(source)
+    query = read_query(read, options) | {"top": options["top"]}
     result = best_on_interrupt(lambda: dse.chances(read, **query, progress=True))
-    return _chances_answer(result, query.get("top"))
+    return _chances_answer(result, options["top"])
 
 
-def read_query(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Read the source, and return it with the query from the options or from ``[best]``."""
-    from dse.study.study import StudyData
+def read_random_source(source: str) -> Any:
+    """Return the study or comparison of a study file, or what another source contains."""
     from dse.verbs.sources import load_if_study_file
 
     with input_errors():
-        read = load_if_study_file(source) if source.endswith(".toml") else read_source(source)
-    study_query = read.best if isinstance(read, StudyData) else None
-    best = query_from_options(query_options(options), study_query)
-    if best is None:
-        raise click.UsageError("give --minimize or --maximize a quantity")
-    query = best.as_keywords()
-    if options.get("top") is None:
-        query.pop("top", None)
-    return read, query
+        return load_if_study_file(source) if source.endswith(".toml") else read_source(source)
 
 
 def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
@@ -79,9 +61,7 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
     shown = [row for row in data["rows"] if row["rank"] <= (top or _ROWS)]
     rest = ds.chance.isel(rank=slice(top or _ROWS, None)).sum("rank") + ds.left
     error = f" ± {ds.left_error.item():.2g}" if not rest.ndim and ds.left.item() else ""
-    notes = [
-        "chance of all others: " + ", ".join(f"{x:.3g}" for x in rest.values.reshape(-1)) + error
-    ]
+    notes = ["chance of all others: " + ", ".join(f"{x:.3g}" for x in rest.values.flat) + error]
     if "verdict" in data:
         again = f"measure rank {data['run_again']} again first"
         notes += [

@@ -16,11 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from dse.cli.options import echo, nonempty_options
+import dse
+from dse.cli.options import echo, nonempty_options, source_path_argument
 from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.runtime.progress import Progress
 
-
+#: A study or a Dataset, which a command queries.
+Source: TypeAlias = "StudyData | xr.Dataset"
 #: Maximum number of characters of an error message; a name in a file may have millions.
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
@@ -286,20 +288,27 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
     return study
 
 
-def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
+def read_source(path: str, *, values: bool = False) -> Source:
     """Return a study or a Dataset; ``values`` asks for the Dataset of a store."""
-    from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
-    from dse.verbs.study import run
 
     if Path(path).suffix == ".toml":
-        study = _read_study_file(path)
-        return study if isinstance(study, StudyData) else run(study)
+        return resolve_source(_read_study_file(path))
     with input_errors():
-        result = resolve_source(path, values=values)
-    if not isinstance(result, StudyData) and "statuses" in result.attrs:
-        _print_assumptions(json.loads(result.attrs.get("assumptions", "[]")))
-    return result
+        source: Any = resolve_source(path, values=values)
+    if "statuses" in getattr(source, "attrs", ()):
+        _print_assumptions(json.loads(source.attrs.get("assumptions", "[]")))
+    return source  # type: ignore[no-any-return]
+
+
+def source_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument SOURCE; the function gets the study or Dataset that the path names."""
+
+    @wraps(function)
+    def read_and_call(source: str, **options: Any) -> Any:
+        return function(read_source(source), **options)
+
+    return source_path_argument(read_and_call)
 
 
 def print_table_assumptions(path: str) -> None:
@@ -322,7 +331,6 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     """Return the Dataset of several models, and the query in [best] if the path is a study file."""
     from dse.study.study import StudyData
-    from dse.verbs.study import run
 
     if Path(path).suffix != ".toml":
         return read_source(path, values=True), {}  # type: ignore[return-value]
@@ -330,7 +338,7 @@ def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
     if isinstance(read, StudyData):
         raise InputError(f"{path} names one model: expected a list, model = [..., ...]")
     first = next(iter(read.each.values()))
-    return run(read), dict(first.best or {})
+    return dse.run(read), dict(first.best or {})
 
 
 @contextmanager
@@ -356,6 +364,17 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     query = nonempty_options({name: options.get(name) for name in names})
     single = {name: query[name][0] for name in names[:2] if len(query.get(name, ())) == 1}
     return query | single
+
+
+def read_query(source: Source | ComparisonData, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query of the options or of the source's ``[best]``, as keywords of a verb."""
+    from dse.study.study import StudyData
+
+    study_query = source.best if isinstance(source, StudyData) else None
+    best = query_from_options(query_options(options), study_query)
+    if best is None:
+        raise click.UsageError("give --minimize or --maximize a quantity")
+    return best.as_keywords()
 
 
 def query_from_options(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dse
-from dse.cli.command import command, read_source
-from dse.cli.options import names_option, option, source_argument, where_option
+from dse.cli.command import Source, command, source_argument
+from dse.cli.options import names_option, option, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def _number_text(value: Any) -> str:
 @source_argument
 @where_option()
 @per_option
-def count(source: str, where: list[str], per: list[str]) -> Any:
+def count(source: Source, where: list[str], per: list[str]) -> Any:
     """Count the feasible configurations.
 
     Nothing is stored. Conditions that share no axis are counted separately, and the counts are
     multiplied. If all conditions are of this kind, a large space takes no longer than a small one.
     """
-    result = dse.count(read_source(source), where=where, per=per, progress=True)
+    result = dse.count(source, where=where, per=per, progress=True)
     counts = {name: int(result[name].sum()) for name in ("feasible_points", "points")}
     return count_answer(result, per, tuple(counts), **counts)

@@ -11,7 +11,7 @@ import click
 
 import dse
 from dse.cli.command import command, query_options, read_comparison
-from dse.cli.options import goal_options, names_option, option, source_argument
+from dse.cli.options import goal_options, names_option, option, source_path_argument
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "dse disagreement examples/two-models.toml --per workload --store two.zarr",
     "dse disagreement two.zarr --minimize time --per workload,machine",
 )
-@source_argument
+@source_path_argument
 @goal_options(several=False)
 @names_option("--per AXIS,...", "Compare separately for each value of these axes")
 @option("--store OUT.zarr", "Store in which to save the dataset of all models", type=click.Path())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,13 +80,6 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
-    from dse.study.possible import (
-        all_indices,
-        impossible_data,
-        impossible_rows,
-        without_impossible,
-    )
-    from dse.verbs.study import run
 
     at = parse_point(options)
     lacking: dict[str, list[str]] = {}
@@ -95,25 +87,15 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
         study = study_from_point(model, at, outputs)
     else:
         study, lacking = _computable_study(model, at)
-    result = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
+    answer = dataset_answer(dse.run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = validity_warnings(study._parts)
     notes = [_lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
     notes += [f"note: {text}" for text in validity]
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
-    data = {**result.data, "lacking": texts, "notes": validity}
-    (table,) = result.tables
-    passed = impossible_rows(study, all_indices(study.grid()))
-    result = without_impossible(result, passed)
-    data |= {"rows": result.data["rows"], **impossible_data(passed)}
-    notes += [each.text for each in passed]
-    (table,) = result.tables
-    intervals, assumed = assumed_answer(study, data["rows"])
-    notes += [f"assumed: {row.text}" for row in assumed]
-    if assumed:
-        data |= {"assumed": [row.to_dict() for row in assumed], "intervals": intervals}
-    single = len(table.rows) == 1
-    tables = [_single_point_table(result, intervals[0])] if single else [table]
-    return replace(result, tables=tables, notes=notes, data=data)
+    data = {**answer.data, "lacking": texts, "notes": validity}
+    answer = explain_rows(replace(answer, notes=notes, data=data), study)
+    single = len(answer.data["rows"]) == 1
+    return replace(answer, tables=[_single_point_table(answer)]) if single else answer
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
@@ -151,7 +133,22 @@ def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dic
     return study_from_point(model, point, outputs), lacking
 
 
-def assumed_answer(
+def explain_rows(answer: Answer, study: StudyData) -> Answer:
+    """Return an answer without impossible values; note them and the assumed inputs of the study."""
+    from dse.study.possible import impossible_winners, without_impossible
+
+    passed = impossible_winners(study, answer.data["rows"])
+    answer = without_impossible(answer, passed)
+    intervals, assumed = assumed_intervals(study, answer.data["rows"])
+    notes = [*answer.notes, *(each.text for each in passed)]
+    notes += [f"assumed: {each.text}" for each in assumed]
+    more: dict[str, Any] = {"impossible": [each.to_dict() for each in passed]} if passed else {}
+    if assumed:
+        more |= {"assumed": [each.to_dict() for each in assumed], "intervals": intervals}
+    return replace(answer, notes=notes, data=answer.data | more)
+
+
+def assumed_intervals(
     study: StudyData, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[list[dict[str, tuple[float, float]]], tuple[AssumedInput, ...]]:
     """Return intervals of the outputs in each row of an answer, and the inputs that cause them.
@@ -178,10 +175,8 @@ def assumed_answer(
     return intervals, used
 
 
-def _single_point_table(
-    answer: Answer, intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
-) -> Table:
-    (table,) = answer.tables
+def _single_point_table(answer: Answer) -> Table:
+    (table,), (intervals,) = answer.tables, answer.data.get("intervals", [{}])
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}
     rows = [

@@ -1,7 +1,5 @@
 """The command `dse explain`: show every intermediate quantity at one configuration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dse

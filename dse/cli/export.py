@@ -1,7 +1,5 @@
 """The command `dse export`: write a stored dataset in another format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

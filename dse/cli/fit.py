@@ -54,7 +54,6 @@ absolute_option = residuals_option(
     "absolute", "Minimize absolute residuals; default: residuals relative to the measured values"
 )
 
-
 _COLUMNS = "Quantities to read from DATA, with the column's header if it differs; default: all"
 columns_option = names_option("--columns Q[=HEADER],...", _COLUMNS, parse=_headers)
 rows_option = where_option('Condition that rows must meet, such as "time <= 10 ms"; repeatable')

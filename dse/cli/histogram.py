@@ -1,13 +1,11 @@
 """The command `dse histogram`: compute the distribution of a quantity over the design space."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dse
-from dse.cli.command import command, read_source
+from dse.cli.command import Source, command, source_argument
 from dse.cli.count import count_answer, output_option, per_option
-from dse.cli.options import option, parse_number, source_argument, split_list, where_option
+from dse.cli.options import option, parse_number, split_list, where_option
 from symbolic.answer import Table
 
 _BAR = 40
@@ -22,7 +20,7 @@ _BAR = 40
 @option("--bins N|EDGE,...", "Number of bins, or the edges of the bins with units", default="10")
 @where_option()
 @per_option
-def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
+def histogram(source: Source, output: str, bins: str, where: list[str], per: list[str]) -> Any:
     """Compute the histogram of a quantity over the feasible configurations.
 
     Nothing is stored. A bin contains its lower edge; the last bin also contains its upper edge.
@@ -30,7 +28,7 @@ def histogram(source: str, output: str, bins: str, where: list[str], per: list[s
     edges = [parse_number(edge, [float]) for edge in split_list([bins])]
     many = int(bins) if bins.strip().isdecimal() else edges
     options: dict[str, Any] = {"bins": many, "where": where, "per": per}
-    result = dse.histogram(read_source(source), output, **options, progress=True)
+    result = dse.histogram(source, output, **options, progress=True)
     unit = str(result["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")
     whole = result.sum(per) if per else result

@@ -18,14 +18,9 @@ if TYPE_CHECKING:
     from stochastic import Law
     from stochastic.labels import DatasetParts
 
-
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-#: Quantiles are simulated if the law has more values than _VALUES and the group has fewer lanes
-#: than _FEW_LANES.
 _FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
-#: Number of groups in the simulation of quantiles.
 _GROUPS = sizes.LAW_GROUPS
-#: Number of candidate edges of bins if the law has too many values to try all edges.
 _PLACES = sizes.LAW_PLACES
 #: Program that compiles the functions that compute quantiles and bins.
 _BACKGROUND_PROGRAM = """
@@ -33,6 +28,7 @@ from stochastic import Pmf, imbalance, partition
 imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
 partition(Pmf.uniform(1, 3), 2, 32)
 """
+_MORE_BINS = "further bins gain more than 1 % each: try more (--bins)"
 
 
 def trace_and_plot_options(function: Any) -> Any:
@@ -229,9 +225,6 @@ def imbalance_answer(data: Mapping[str, Any]) -> Answer:
         ],
         data=data,
     )
-
-
-_MORE_BINS = "further bins gain more than 1 % each: try more (--bins)"
 
 
 def _granularity_table(data: Mapping[str, Any]) -> Table:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dse
-from dse.cli.chances import half_width_text, read_query
-from dse.cli.command import best_on_interrupt, command
+from dse.cli.chances import half_width_text, read_random_source
+from dse.cli.command import best_on_interrupt, command, read_query
 from dse.cli.options import goal_options, option, split_list, study_argument
 from symbolic.answer import Answer, Table, value_text
 
@@ -30,7 +30,8 @@ def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     each input (EVPPI), and for the sets of --set-of. The default objective is that of the study's
     [best].
     """
-    read, query = read_query(study, options)
+    read = read_random_source(study)
+    query = read_query(read, options)
     wanted: dict[str, Any] = {name: query[name] for name in ("minimize", "maximize", "where")}
     wanted["sets"] = [split_list([text]) for text in sets]
     result = best_on_interrupt(lambda: dse.information(read, **wanted, progress=True))

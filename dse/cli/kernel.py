@@ -11,46 +11,23 @@ import click
 import dse
 from dse.cli.command import command, input_errors
 from dse.cli.options import (
-    OptionDecorator,
     file_option,
-    names_option,
+    launch_options,
     nonempty_options,
+    number_parser,
     option,
-    option_callback,
     split_list,
     values_option,
 )
 from symbolic.answer import Answer, Table
 
-_MACRO = "Macro for the compiler; several values make several variants of the kernel; repeatable"
-_TIMES = "Trip count of a named loop, or fraction of threads that take a named branch; repeatable"
 _BLOCK = "Size of a block in threads, default: 256; repeat it for a table of several blocks"
 _GRID = (
     "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: the grid that the "
     "kernel's bounds checks need, else one block, to represent all"
 )
-_BYTES = "Size of an array in bytes, or a formula such as 4*n; repeatable"
 _FLOPS = "Operations that the problem needs, such as 2*M*N*K; other counts are refused"
-_COMPARE = "Profile, or file of a tuner's results, to compare the counts with"
 _OUT = "File for the workload, or for a table of variants; default: print the workload"
-
-
-def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
-    """Return an option that takes pairs NAME=NUMBER, separated by commas."""
-
-    def parse(texts: dict[str, str]) -> dict[str, float]:
-        try:
-            return {name: float(text) for name, text in texts.items()}
-        except ValueError:
-            pairs = ",".join(f"{name}={text}" for name, text in texts.items())
-            raise click.UsageError(f"{flag.split()[0]} {pairs}: expected NAME=NUMBER") from None
-
-    return values_option(flag, text, *names, commas=True, parse=parse)
-
-
-def _read_blocks(texts: Sequence[str]) -> list[Any]:
-    blocks = [split_list([text]) for text in texts]
-    return blocks[0] if len(blocks) == 1 else blocks
 
 
 @command(
@@ -66,9 +43,6 @@ def _read_blocks(texts: Sequence[str]) -> list[Any]:
     "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
 @option("--arch sm_NN", "Architecture to compile for", default="sm_80")
-@option("--entry NAME", "Name of the kernel, if the file has several", "--kernel", default="")
-@values_option("--define K=V,...", _MACRO)
-@option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
 @option(
     "--include FOLDER",
     "Folder in which the compiler looks for headers; repeatable",
@@ -76,16 +50,15 @@ def _read_blocks(texts: Sequence[str]) -> list[Any]:
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
 )
-@option("--block X,Y,Z", _BLOCK, multiple=True, callback=option_callback(_read_blocks))
-@names_option("--grid X,Y,Z", _GRID)
-@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
-@values_option("--bytes ARRAY=B,...", _BYTES, "array_bytes", commas=True)
+@launch_options(_BLOCK, _GRID)
 @option("--flops FORMULA", _FLOPS, default=None)
-@_numbers("--set N=V,...", "Values of arguments of the kernel; repeatable")
-@_numbers("--times NAME=N,...", _TIMES, "--trips")
+@values_option(
+    "--set N=V,...",
+    "Values of arguments of the kernel; repeatable",
+    commas=True,
+    parse=number_parser("--set"),
+)
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
-@file_option("--beside PROFILE", _COMPARE, exists=True)
-@option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 def kernel(
     path: str,
     entry: str,
@@ -103,13 +76,15 @@ def kernel(
     such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
     """
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
+    if len(options["block"]) == 1:
+        (options["block"],) = options["block"]
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
         options = nonempty_options(options) | {"progress": True}
         result = dse.kernel(path, times, entry, define=macros, **options)
-    if options.get("beside") is not None:
+    if options.get("profile") is not None:
         return _profile_comparison(result, out)
-    several_blocks = any(isinstance(each, list) for each in options.get("block", ()))
+    several_blocks = any(isinstance(each, tuple) for each in options.get("block", ()))
     if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())

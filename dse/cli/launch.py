@@ -17,7 +17,6 @@ from symbolic.answer import Answer, Table, value_text
 if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
-
 #: Factor by which the unit of durations is longer for remedies, if durations are rounded.
 _COARSER = 5
 
@@ -113,10 +112,8 @@ def launch_data(
         # compare remedies with a launch whose durations are rounded in the same way
         if unit > 1:
             unit *= _COARSER
-            work, more["cut_overhead"] = (
-                round_durations(work, unit)[1],
-                -(-more["cut_overhead"] // unit),
-            )
+            work = round_durations(work, unit)[1]
+            more["cut_overhead"] = -(-more["cut_overhead"] // unit)
             launched = launch_law(work, correlation=correlation, **shape)
             mean = float(launched.mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
@@ -219,9 +216,7 @@ _TIME_SHARES = {
     "tail": "slots wait for the end of the launch (tail)",
 }
 
-
 _WAVES = "usual estimate: number of waves times the mean time of a block"
-
 
 _HELPS = "remedies (--cut-overhead and --share-overhead are the costs of pieces and shared items)"
 

@@ -1,7 +1,5 @@
 """The command `dse law`: compute the probability distribution of an output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +42,8 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
     moments = {name: [getattr(result, name), result.error(name)] for name in ("mean", "std")}
     levels = [[q, result.quantile(q), result.error("quantile", q)] for q in _QUANTILES]
     data: dict[str, Any] = {"quantity": quantity, "unit": unit, "at": dict(result.at)}
-    data |= {
-        "way": result.way,
-        "undefined": undefined,
-        "atoms": atoms,
-        **moments,
-        "quantiles": levels,
-    }
+    data |= {"way": result.way, "undefined": undefined, "atoms": atoms}
+    data |= {**moments, "quantiles": levels}
     pairs = [*moments.items(), *((f"quantile {q:g}", each) for q, *each in levels)]
     rows = [[name, (value, unit), half_width_text(error, unit)] for name, (value, error) in pairs]
     place = ", ".join(f"{name} = {value}" for name, value in result.at.items())

@@ -1,7 +1,5 @@
 """The command `dse machines`: list the machines, or show one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

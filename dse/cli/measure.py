@@ -1,7 +1,5 @@
 """The command `dse measure`: run microbenchmarks on this machine's GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +37,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
 @option(
     "--threads",
-    "Threads per block; for supply and demand: per multiprocessor, and repeatable",
+    "Threads per block; for the measurements supply and demand: per multiprocessor, repeatable",
     type=click.IntRange(min=1),
     multiple=True,
 )

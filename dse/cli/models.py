@@ -1,7 +1,5 @@
 """The command `dse models`: list the models, or show one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

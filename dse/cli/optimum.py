@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,13 +15,13 @@ import click
 import dse
 from dse.cli.command import (
     UNPROVEN,
+    Source,
     best_on_interrupt,
     command,
     compile_in_background,
-    query_from_options,
-    query_options,
-    read_source,
+    read_query,
     set_exit_status,
+    source_argument,
 )
 from dse.cli.options import (
     AT,
@@ -29,7 +30,6 @@ from dse.cli.options import (
     nonempty_options,
     option,
     per_and_top_options,
-    source_argument,
     time_limit_option,
     values_option,
 )
@@ -46,14 +46,6 @@ if TYPE_CHECKING:
 #: Up to this number of points, winners are looked up in the values of the run, because a new
 #: query would have to compile a loop nest.
 _LOOKUP_POINTS = sizes.LOOKED_UP
-
-
-def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
-    """Return the query of the options or of the study; raise if the study cannot answer it."""
-    best = query_from_options(query, study.best)
-    if best is not None:
-        study.check_best(best)
-    return best
 
 
 def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
@@ -143,12 +135,14 @@ gap_option = option(
 )
 
 
-def with_certificate(
-    answer: Answer, attributes: Mapping[str, Any], gap: float | None = None
-) -> Answer:
-    """Return an answer to which the certificate is added, in the text and in the JSON."""
-    data = answer.data | certificate_data(attributes)
-    return replace(answer, data=data, certificate=certificate_text(attributes, gap))
+def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -> Answer:
+    """Return the result of a search with its certificate; the exit status is 3 if unproven."""
+    from dse.display import column_order, dataset_answer
+
+    set_unproven_status(ds.attrs, gap)
+    answer = dataset_answer(ds, column_order(source))
+    data = answer.data | certificate_data(ds.attrs)
+    return replace(answer, data=data, certificate=certificate_text(ds.attrs, gap))
 
 
 def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,6 +230,36 @@ def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
 fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=_axis_conditions)
 
 
+def explain_winners(function: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Add notes to the answer of a command: on its models, impossible values, assumed inputs."""
+
+    @wraps(function)
+    def call_and_explain(source: Source, **options: Any) -> Answer:
+        from dse.study.study import StudyData
+
+        answer = function(source, **options)
+        if isinstance(source, StudyData):
+            return _note_intervals(answer, source)
+        is_mixed = "model" in source.sizes and "model" not in options["per"]
+        return replace(answer, notes=[_MODELS_NOTE]) if is_mixed else answer
+
+    return call_and_explain
+
+
+def _note_intervals(answer: Answer, study: StudyData) -> Answer:
+    from dse.cli.evaluate import explain_rows
+    from dse.inputs.assumed import interval_text
+
+    answer = explain_rows(answer, study)
+    variables, intervals = answer.data["variables"], answer.data.get("intervals", ())
+    notes = [
+        f"best {name}: {interval_text(ends, variables[name]['units'])} as assumed inputs vary"
+        for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
+        if name in variables
+    ]
+    return replace(answer, notes=[*answer.notes, *notes])
+
+
 @command(
     'dse optimum merge.zarr --minimize time --where "active_sms <= 8" --per workload',
     "dse optimum examples/merge-four-gpus.toml --minimize time --top 5",
@@ -246,6 +270,7 @@ fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=
     'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
 )
 @source_argument
+@explain_winners
 @goal_options(several=False)
 @per_and_top_options
 @fixed_axes_option
@@ -258,7 +283,7 @@ fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=
 @method_option("prove that none is better (certified)")
 @search_limit_option
 @gap_option
-def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
+def optimum(source: Source, ties: bool, where: list[str], at: list[str], **options: Any) -> Answer:
     """Find the best configurations of a study, store or file of measurements.
 
     The default objective is that of the study's [best]. Nothing is stored. If configurations are
@@ -269,47 +294,11 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
 
     If a limit ends the search, the command reports a bound and a gap, and exits with status 3.
     """
-    from dse.cli.evaluate import assumed_answer
-    from dse.display import column_order, dataset_answer
-    from dse.inputs.assumed import interval_text
-    from dse.study.possible import impossible_data, impossible_winners, without_impossible
-    from dse.study.study import StudyData
-
-    read = read_source(source)
-    wanted = query_options({**options, "where": [*where, *at]})
-    best = (
-        study_query(read, wanted)
-        if isinstance(read, StudyData)
-        else query_from_options(wanted, None)
-    )
-    if best is None:
-        raise click.UsageError("give --minimize or --maximize a quantity")
+    query = read_query(source, {**options, "where": [*where, *at]})
     limits = search_limits(options) | {"ties": ties, "progress": True}
     with compile_search_in_background():
-        result = best_on_interrupt(lambda: dse.optimum(read, **best.as_keywords(), **limits))
-    set_unproven_status(result.attrs, options["gap"])
-    rows = dataset_answer(result, column_order(read))
-    answer = with_certificate(rows, result.attrs, options["gap"])
-    of_models = not isinstance(read, StudyData) and "model" in read.sizes
-    notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
-    if isinstance(read, StudyData):
-        passed = impossible_winners(read, answer.data["rows"])
-        if passed:
-            answer = without_impossible(answer, passed)
-            answer = replace(answer, data={**answer.data, **impossible_data(passed)})
-            notes += [each.text for each in passed]
-        intervals, assumed = assumed_answer(read, answer.data["rows"])
-        notes += [f"assumed: {row.text}" for row in assumed]
-        notes += [
-            f"best {name}: {interval_text(ends, read.grid().model.quantity(name).unit)} as "
-            "assumed inputs vary"
-            for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
-            if name in answer.data["variables"]
-        ]
-        if assumed:
-            more = {"assumed": [row.to_dict() for row in assumed], "intervals": intervals}
-            answer = replace(answer, data={**answer.data, **more})
-    return replace(answer, notes=notes)
+        result = best_on_interrupt(lambda: dse.optimum(source, **query, **limits))
+    return certified_answer(result, source, options["gap"])
 
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import dse
+from dse.delimited import split_commas
 from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
 
@@ -61,16 +63,14 @@ complete_quantity = _make_completer(_quantities)
 _ENTRIES = {"machine": complete_machine, "workload": complete_workload}
 
 
-def complete_point(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> list[CompletionItem]:
+def complete_point(ctx: click.Context, param: click.Parameter, typed: str) -> list[CompletionItem]:
     """Complete ``NAME=VALUE``: NAME by quantities, VALUE by machines or workloads."""
     name, equals, value = typed.partition("=")
     if not equals:
-        rows = complete_quantity(ctx, parameter, name)
+        rows = complete_quantity(ctx, param, name)
         kinds = [CompletionItem(kind) for kind in _ENTRIES if kind.startswith(name)]
         return [CompletionItem(f"{row.value}=") for row in [*kinds, *rows]]
-    rows = _ENTRIES[name](ctx, parameter, value) if name in _ENTRIES else []
+    rows = _ENTRIES[name](ctx, param, value) if name in _ENTRIES else []
     return [CompletionItem(f"{name}={row.value}") for row in rows]
 
 
@@ -85,17 +85,7 @@ def split_list(texts: Sequence[str]) -> list[str]:
     >>> split_list(["a, min(b, c)", "d"])
     ['a', 'min(b, c)', 'd']
     """
-    pieces = []
-    for text in texts:
-        depth, piece = 0, ""
-        for letter in text + ",":
-            depth += (letter in "([") - (letter in ")]")
-            if letter == "," and depth <= 0:
-                pieces.append(piece.strip())
-                piece = ""
-            else:
-                piece += letter
-        pieces += [piece.strip()] if piece.strip() else []
+    pieces = [piece for text in texts for piece in split_commas(text)]
     if "" in pieces:
         raise click.UsageError(f"{' '.join(texts)!r} has an empty item between commas")
     return pieces
@@ -165,9 +155,49 @@ def choice_option(flag: str, text: str, *words: str) -> OptionDecorator:
     return option(flag, text, default=words[0], type=click.Choice(words))
 
 
-def file_option(flag: str, text: str, exists: bool = False) -> OptionDecorator:
+def file_option(flag: str, text: str, *names: str, exists: bool = False) -> OptionDecorator:
     """Return an option that takes the path of a file."""
-    return option(flag, text, type=click.Path(exists=exists, dir_okay=False))
+    return option(flag, text, *names, type=click.Path(exists=exists, dir_okay=False))
+
+
+def number_parser(flag: str) -> Callable[[dict[str, str]], dict[str, float]]:
+    """Return a function that reads the numbers in pairs NAME=NUMBER of an option."""
+
+    def parse(texts: dict[str, str]) -> dict[str, float]:
+        try:
+            return {name: float(text) for name, text in texts.items()}
+        except ValueError:
+            pairs = ",".join(f"{name}={text}" for name, text in texts.items())
+            raise click.UsageError(f"{flag} {pairs}: expected NAME=NUMBER") from None
+
+    return parse
+
+
+def _sizes(texts: Sequence[str]) -> list[Any]:
+    return [tuple(int(n) if n.isdigit() else n for n in split_list([text])) for text in texts]
+
+
+def launch_options(block: str, grid: str) -> OptionDecorator:
+    """Return the options of a kernel's launch; ``block`` and ``grid`` are help texts."""
+    macro = "Macro for the compiler; several values make several variants; repeatable"
+    times = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
+    numbers = number_parser("--times")
+    size = "Size of an array in bytes, or a formula such as 4*n; repeatable"
+    profile = "Profile, or file of a tuner's results, to compare the counts with"
+    row = "Row of PROFILE to compare with; default: all rows"
+    decorators = (
+        option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default=""),
+        values_option("--define K=V,...", macro),
+        option("--option -O", "Option for the compiler; repeatable", "options", multiple=True),
+        option("--block X[,Y[,Z]]", block, multiple=True, callback=option_callback(_sizes)),
+        names_option("--grid X[,Y[,Z]]", grid),
+        option("--dynamic-shared BYTES", "Dynamic shared memory, or a formula", default=None),
+        values_option("--bytes ARRAY=B,...", size, "array_bytes", commas=True),
+        values_option("--times NAME=N,...", times, "--trips", commas=True, parse=numbers),
+        file_option("--beside PROFILE", profile, "profile", exists=True),
+        option("--row N", row, type=click.IntRange(min=0)),
+    )
+    return lambda function: functools.reduce(lambda f, add: add(f), reversed(decorators), function)
 
 
 def where_option(text: str = 'Constraint, such as "time <= 10 ms"; repeatable') -> OptionDecorator:
@@ -235,7 +265,9 @@ _PROGRESS = "Show progress on standard error as text (auto), JSON lines (json), 
 progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))
-source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
+source_path_argument = click.argument(
+    "source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True)
+)
 _EXPAND = "Store every output over all axes, even over axes on which it does not depend"
 expand_option = option("--expand", _EXPAND, is_flag=True)
 _STUDY = "File of the study that the store belongs to; needed if the store cannot rebuild it"

@@ -1,7 +1,5 @@
 """The command `dse plan`: preview a run."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

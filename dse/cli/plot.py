@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dse.plots.papers import Paper
     from dse.study.study import StudyData
 
-
 #: Options that are passed to the function that draws a kind of figure.
 _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
@@ -44,6 +43,11 @@ _SIDES = ("x", "y", "xy")
 _DPI = 110
 #: Upper limit on the width and on the height of a figure in pixels.
 _MAX_PIXELS = 20_000
+_OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
+#: Minimum width and minimum height of a figure. [inch]
+_LEAST = (4.0, 3.0)
+#: Maximum width, and maximum height, of a figure. [inch]
+_MOST = 40.0
 
 
 def _kinds() -> Mapping[str, PlotKind]:
@@ -113,12 +117,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 @option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
 def plot(
-    kind: PlotKind,
-    sources: tuple[str, ...],
-    out: Path,
-    size: str | None,
-    dpi: int,
-    **options: Any,
+    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int, **options: Any
 ) -> Any:
     """Draw a figure of a model or of a study.
 
@@ -255,9 +254,7 @@ def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
 
 
-def _study(
-    kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]
-) -> StudyData:
+def _study(kind: PlotKind, options: Mapping[str, Any], explicit: Mapping[str, Any]) -> StudyData:
     from dse.study.study import StudyData
 
     model = options["model"] or kind.model
@@ -271,12 +268,9 @@ def _study(
         workload=options["workload"],
         axes=options["axes"],
         set=options["set_values"],
-        where=() if "where" in kind_options else options["where"],
+        where=() if "where" in explicit else options["where"],
         outputs=list(dict.fromkeys(outputs)) or None,
     )
-
-
-_OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
 
 
 @command(
@@ -359,12 +353,6 @@ def _figure_list(paper: Paper) -> str:
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
 
 
-#: Minimum width and minimum height of a figure. [inch]
-_LEAST = (4.0, 3.0)
-#: Maximum width, and maximum height, of a figure. [inch]
-_MOST = 40.0
-
-
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
     """Write a figure whose labels fit: enlarge it, or raise an error if its size is fixed."""
     with warnings.catch_warnings():
@@ -374,9 +362,7 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -
                 figure.draw_without_rendering()
                 legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
                 boxes = [legend.get_window_extent() for legend in legends]
-                if is_fixed_size and any(
-                    box.x0 < -1 or box.x1 > figure.bbox.x1 + 1 for box in boxes
-                ):
+                if is_fixed_size and any(b.x0 < -1 or b.x1 > figure.bbox.x1 + 1 for b in boxes):
                     raise UserWarning
                 break
             except UserWarning:

@@ -1,13 +1,11 @@
 """The command `dse quantiles`: compute quantiles of a quantity over the design space."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dse
-from dse.cli.command import command, read_source
+from dse.cli.command import Source, command, source_argument
 from dse.cli.count import count_answer, output_option, per_option
-from dse.cli.options import option, parse_number, source_argument, split_list, where_option
+from dse.cli.options import option, parse_number, split_list, where_option
 from symbolic.answer import Table
 
 
@@ -20,7 +18,7 @@ from symbolic.answer import Table
 @option("--q SHARE,...", "Levels of the quantiles, from 0 to 1", default="0,0.25,0.5,0.75,1")
 @where_option()
 @per_option
-def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
+def quantiles(source: Source, output: str, q: str, where: list[str], per: list[str]) -> Any:
     """Compute quantiles of a quantity over the feasible configurations.
 
     Each quantile is the exact value of some configuration, never an interpolation. Nothing is
@@ -28,7 +26,7 @@ def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]
     """
     shares = [parse_number(share, [float]) for share in split_list([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}
-    result = dse.quantiles(read_source(source), output, shares, **options)
+    result = dse.quantiles(source, output, shares, **options)
     (name,) = result.data_vars
     unit = str(result[name].attrs.get("units", ""))
     if per:

@@ -1,7 +1,5 @@
 """The command `dse quantities`: list or search the quantities."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -13,6 +13,7 @@ from dse.cli.command import (
     command,
     input_errors,
     progress_from_option,
+    query_from_options,
     query_options,
     read_study,
     set_exit_status,
@@ -21,7 +22,6 @@ from dse.cli.command import (
 from dse.cli.optimum import (
     compile_search_in_background,
     find_winners,
-    study_query,
     watched_objective,
 )
 from dse.cli.options import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from sweeps.grid.axes import Axis
     from sweeps.runtime.progress import Outcome
-
 
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 _VALUES_SHOWN = 8
@@ -229,7 +228,9 @@ def run(
         with input_errors():
             read = replace(read, folder=folder, **override_inputs(fields, set_values, axes))
         warn_odd_numbers(read, original)
-    best = study_query(read, query_options(options))
+    best = query_from_options(query_options(options), read.best)
+    if best is not None:
+        read.check_best(best)
     watch, unit = watched_objective(best, read) or (None, "")
     with progress_from_option(progress, (watch[0], unit) if watch else None) as listener:
         outcome = run_study(

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import command, read_source
+from dse.cli.command import Source, command, source_argument
 from dse.cli.options import (
     figure_option,
     names_option,
-    source_argument,
     values_option,
     where_option,
 )
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 #: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
+_SHARES = ("first", "total", "low", "high")
+_SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
+_EACH = ("mean", "std", "counted", "points", "value")
 
 
 @command(
@@ -40,7 +42,7 @@ _ROWS_SHOWN = 20
 @where_option()
 @values_option("--at AXIS=VALUE", "Value of an axis at which elasticities are given; repeatable")
 @figure_option("--plot", "File for a tornado figure of one output")
-def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
+def sensitivity(source: Source, output: list[str], plot: Path | None, **options: Any) -> Any:
     """Rank axes and inputs by their effect on an output.
 
     For each axis, the answer gives its share of the variance, alone and with interactions (Sobol
@@ -50,17 +52,12 @@ def sensitivity(source: str, output: list[str], plot: Path | None, **options: An
     """
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
-    result = dse.sensitivity(read_source(source), output=output or None, **options, progress=True)
+    result = dse.sensitivity(source, output=output or None, **options, progress=True)
     if plot is not None:
         from dse.plots.bar_charts import draw_tornado
 
         write_figure(draw_tornado(result, output[0]).figure, plot)
     return _answer(result, plot)
-
-
-_SHARES = ("first", "total", "low", "high")
-_SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
-_EACH = ("mean", "std", "counted", "points", "value")
 
 
 def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
@@ -92,9 +89,7 @@ def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
     return Answer(kind="Sensitivity", title="", tables=tables, notes=notes, data=data)
 
 
-def _tables(
-    text: str, result: Mapping[str, Any], place_text: str, notes: list[str]
-) -> Iterator[Table]:
+def _tables(text: str, result: Mapping[str, Any], place: str, notes: list[str]) -> Iterator[Table]:
     """Yield the tables of one output's axes and elasticities; note why elasticities are missing."""
     unit = result["unit"]
     mean, std, here = (value_text(result[name], unit) for name in ("mean", "std", "value"))
@@ -109,18 +104,15 @@ def _tables(
             for name, a in axes
         ],
     )
-    moving = {
-        name: max(abs(_or_zero(slopes[key])) for key in _SLOPES)
-        for name, slopes in result["inputs"].items()
-    }
+    moving = {n: max(abs(_or_zero(s[k])) for k in _SLOPES) for n, s in result["inputs"].items()}
     names = sorted((name for name in moving if moving[name] > 1e-4), key=lambda n: -moving[n])
     if math.isnan(result["value"]):
-        notes.append(f"no elasticities at {place_text}: {text} has no feasible value there")
+        notes.append(f"no elasticities at {place}: {text} has no feasible value there")
     elif not names:
-        notes.append(f"{text} = {here} at {place_text}: no input changes it")
+        notes.append(f"{text} = {here} at {place}: no input changes it")
     else:
         yield Table(
-            title=f"{text} = {here} at {place_text}; elasticities:",
+            title=f"{text} = {here} at {place}; elasticities:",
             columns=("input", "elasticity", "downwards", "upwards"),
             rows=[
                 [n, *(_format(result["inputs"][n][key], ".4f") for key in _SLOPES)] for n in names

@@ -1,7 +1,5 @@
 """The command `dse validate`: test predictions against measured rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

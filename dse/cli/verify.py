@@ -1,7 +1,5 @@
 """The command `dse verify`: find and repair damage in a store."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

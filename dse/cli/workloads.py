@@ -1,7 +1,5 @@
 """The command `dse workloads`: list the workloads, or show one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

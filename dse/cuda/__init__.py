@@ -8,6 +8,7 @@ that models need are computed from these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike, fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -97,28 +98,27 @@ def kernel(
     >>> count_file["coalesced_insts"]
     201.0
     """
-    settings: dict[str, Any] = {"arch": arch, "options": tuple(options)}
-    shapes = _as_shapes(block)
-    settings |= {"block": shapes[0] if shapes else (), "grid": _as_sizes(grid, "grid")}
-    if not isinstance(path, (str, PathLike)):
-        with TemporaryDirectory() as folder:
-            data = _machine_code(path)
-            is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096] and b".entry" in data
-            name = getattr(path, "name", "") or getattr(path, "__name__", "")
-            name = name if isinstance(name, str) and name.isidentifier() else "kernel"
-            file = Path(folder, f"{name}.{'ptx' if is_text else 'cubin'}")
-            file.write_bytes(data)
-            settings |= {"define": define, "set": set, "profile": profile, "row": row}
-            settings |= {"block": block, "dynamic_shared": dynamic_shared}
-            settings |= {"array_bytes": array_bytes, "flops": flops}
-            return kernel(file, times, entry, **settings, progress=progress)
-    file, define = Path(fspath(path)), dict(define or {})
-    if not file.is_file():
-        raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
-    settings |= {"dynamic_shared": dynamic_shared, "array_bytes": dict(array_bytes or {})}
-    settings["flops"] = flops
-    settings |= {"entry": entry, "set": dict(set or {}), "times": dict(times or {})}
-    with show_progress(progress, "counting"):
+    shapes, define = as_shapes(block), dict(define or {})
+    settings: dict[str, Any] = {
+        "arch": arch,
+        "options": tuple(options),
+        "block": shapes[0] if shapes else (),
+        "grid": as_sizes(grid, "grid"),
+        "dynamic_shared": dynamic_shared,
+        "array_bytes": dict(array_bytes or {}),
+        "flops": flops,
+        "entry": entry,
+        "set": dict(set or {}),
+        "times": dict(times or {}),
+    }
+    with ExitStack() as stack:
+        if isinstance(path, (str, PathLike)):
+            file = Path(fspath(path))
+        else:
+            file = _write_code(path, stack.enter_context(TemporaryDirectory()))
+        if not file.is_file():
+            raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+        stack.enter_context(show_progress(progress, "counting"))
         if profile is not None:
             from dse.cuda.tuning_space import compare_profile
 
@@ -134,6 +134,17 @@ def kernel(
         from dse.cuda.kernel_file import count_file
 
         return count_file(file, define, settings)
+
+
+def _write_code(compiled_object: object, folder: str) -> Path:
+    """Write the machine code or PTX of a compiled object into a file of its name."""
+    data = _machine_code(compiled_object)
+    is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096] and b".entry" in data
+    name = getattr(compiled_object, "name", "") or getattr(compiled_object, "__name__", "")
+    name = name if isinstance(name, str) and name.isidentifier() else "kernel"
+    file = Path(folder, f"{name}.{'ptx' if is_text else 'cubin'}")
+    file.write_bytes(data)
+    return file
 
 
 def _machine_code(compiled_object: object) -> bytes:
@@ -155,15 +166,17 @@ def _machine_code(compiled_object: object) -> bytes:
     )
 
 
-def _as_shapes(block: Any) -> list[tuple[int | str, ...]]:
+def as_shapes(block: Any) -> list[tuple[int | str, ...]]:
+    """Return the shapes in the argument for one block or a list of blocks."""
     several = (list, tuple)
     if isinstance(block, several) and any(isinstance(each, several) for each in block):
-        return [_as_sizes(each, "block") for each in block]
-    sizes = _as_sizes(block, "block")
+        return [as_sizes(each, "block") for each in block]
+    sizes = as_sizes(block, "block")
     return [sizes] if sizes else []
 
 
-def _as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
+def as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
+    """Return the argument for a block or grid, one size or several, as a tuple."""
     if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
         sizes = (sizes,)
     if not isinstance(sizes, Iterable) or isinstance(sizes, (bytes, Mapping)):

@@ -314,16 +314,18 @@ def count_kernel(
     copies = memory.select(("global_copy",))
     counts["async_copy_bytes"] = _add_up((a.runs, a.copied_bytes) for a in copies)
     counts["load_requests"] = _add_up((a.runs, float(bool(a.instruction.results))) for a in device)
+    counts["atomic_words"] = _add_up((a.runs, a.atomic_words) for a in device)
     counts["l1_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in device)
     counts["shared_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in shared)
     address_inputs = _union(each.address_inputs for each in device)
     run_inputs = _union(tally.required_inputs(each.runs[1]) for each in device)
     inputs: dict[str, frozenset[Atom]] = defaultdict(frozenset)
     inputs["shared_wavefronts"] = _union(each.address_inputs for each in shared)
-    inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), address_inputs)
+    inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes", "atomic_words"), address_inputs)
     lane_inputs = _union(each.lane_inputs for each in device)
     inputs |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lane_inputs)
-    inputs |= dict.fromkeys(("block_bytes", "launch_bytes"), address_inputs | run_inputs)
+    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes")
+    inputs |= dict.fromkeys(footprint_names, address_inputs | run_inputs)
     inputs["bytes_per_thread"] = run_inputs
     values, formulas = {}, {}
     for name, by_runs in counts.items():

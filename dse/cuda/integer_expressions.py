@@ -390,7 +390,7 @@ def negate(condition: Condition) -> Condition:
         case ("false",):
             return TRUE
         case ("not", inside):
-            return inside  # type: ignore[no-any-return]
+            return inside
         case (">=", value):
             return (">=", -value - ONE)
     return ("not", condition)

@@ -60,13 +60,15 @@ Lanes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def sectors(addresses: Lanes, active: Mask, width: int) -> Any:
+def sectors(addresses: Lanes, active: Mask, width: int, size: int = SECTOR) -> Any:
     """Return the number of sectors of each request, from the first bytes of its active lanes.
+
+    Pieces of another ``size`` in bytes may be counted instead.
 
     >>> sectors(4 * np.arange(32)[None], np.ones((1, 32), bool), 4).tolist()
     [4]
     """
-    return _sort_distinct(_touched_pieces(addresses, active, width, SECTOR))[1].sum(axis=-1)
+    return _sort_distinct(_touched_pieces(addresses, active, width, size))[1].sum(axis=-1)
 
 
 def cache_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
@@ -179,7 +181,7 @@ def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> War
         if not _is_block_condition(one) or any(used[n] > 1 for n in _block_axes(one))
     )
     guard = IntExpr({factors: 1})
-    return launch.compute_once(  # type: ignore[no-any-return]
+    return launch.compute_once(
         atom_expr("requests", address, guard), lambda: compute_requests(launch, address, guard)
     )
 
@@ -291,8 +293,9 @@ class MemoryAccess:
 
     ``runs`` is the instruction's block and number of runs. ``sectors`` is None if the address
     depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
-    ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. The guard depends on the
-    inputs ``lane_inputs``, the addresses depend on ``address_inputs``.
+    ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. Atomics change
+    ``atomic_words`` words. The guard depends on the inputs ``lane_inputs``, the addresses depend on
+    ``address_inputs``.
     """
 
     instruction: Instruction
@@ -302,6 +305,7 @@ class MemoryAccess:
     wavefronts: float
     min_sectors: float
     copied_bytes: float
+    atomic_words: float
     lane_inputs: frozenset[Atom]
     address_inputs: frozenset[Atom]
     is_guard_known: bool
@@ -342,6 +346,9 @@ class MemoryAccesses:
         self.analysis, self.launch, self._required_inputs = analysis, launch, required_inputs
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch, self._array_bytes)
+        self._atomics = Footprints(launch, self._array_bytes)
+        #: Sizes of the arrays with atomics at unknown addresses, by argument.
+        self._atomic_limits: dict[int | None, float] = {}
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._local_bytes = 0.0
         #: Bytes of a block at unknown addresses, by direction and argument (None: unknown).
@@ -370,11 +377,18 @@ class MemoryAccesses:
         if (copied := self._bulk_bytes(one, block, place)) is not None:
             width, least, wavefronts = int(copied), copied / SECTOR, copied / (QUARTERS * SECTOR)
             sectors = least if sectors is not None else None
-        is_known = False
+        is_known, words = False, 0.0
         direction = "store" if one.kind in STORES else "load"
         if many and one.kind in GLOBAL and address is not None:
-            threads = per_thread * self.launch.threads
-            is_known = self._footprints.add(address, width, threads, direction)
+            most = per_thread * self.launch.threads * max(width, SECTOR)
+            if sectors is not None:
+                most = min(most, SECTOR * sectors * many * len(self.launch.active))
+            is_known = self._footprints.add(address, width, most, direction)
+            if one.kind == "atomic":
+                self._atomics.add(address, width, most, direction)
+        if one.kind == "atomic":
+            changed = self._request_cost(one, address, guard, WORD)[0]
+            words = lanes * width / WORD if changed is None else changed
         request = MemoryAccess(
             instruction=one,
             runs=(block, runs),
@@ -383,6 +397,7 @@ class MemoryAccesses:
             wavefronts=wavefronts,
             min_sectors=least,
             copied_bytes=lanes * width,
+            atomic_words=words,
             lane_inputs=lane_inputs,
             address_inputs=address_inputs,
             is_guard_known=is_guard_known,
@@ -392,6 +407,9 @@ class MemoryAccesses:
         warps = len(self.launch.active)
         if one.kind in GLOBAL and not is_known:
             array = None if address is None else self._argument_of(address)
+            if one.kind == "atomic":
+                size = math.inf if array is None else self._array_bytes.get(array, math.inf)
+                self._atomic_limits[array] = size
             distinct = request.bytes * warps * many / self._repeated_iterations(block, address)
             # accesses that the compiler duplicated have equal addresses
             before = self._unknown_accesses.get((direction, address), 0.0) if address else 0.0
@@ -470,6 +488,10 @@ class MemoryAccesses:
             of_launch = self._footprints.total_bytes(all_blocks=True)
             of_launch = of_launch + self._unknown_total(blocks)
             footprints["launch_bytes"] = of_launch, blocks * threads, "elements"
+            of_atomics = self._atomics.total_bytes(all_blocks=True)
+            of_atomics[0] += min(sum(self._atomic_limits.values()), of_launch.sum())
+            if of_atomics.any() and math.inf not in self._atomic_limits.values():
+                footprints["atomic_bytes"] = of_atomics, blocks * threads, "elements"
         values, formulas = {}, {}
         for name, (parts, size, quantity) in footprints.items():
             fixed, grows = parts.tolist()
@@ -517,14 +539,17 @@ class MemoryAccesses:
         return _is_constant(one) if shared else is_device_array(one)
 
     def _request_cost(
-        self, instruction: Instruction, address: Address | None, guard: IntExpr
+        self, instruction: Instruction, address: Address | None, guard: IntExpr, size: int = SECTOR
     ) -> tuple[float | None, float, float, float]:
-        """Return means per request: sectors, wavefronts, minimum number of sectors, and lanes."""
+        """Return means per request: sectors, wavefronts, minimum number of sectors, and lanes.
+
+        Pieces of another ``size`` may be counted instead of sectors.
+        """
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
         offset %= unit  # only the offset within a unit matters
-        access = access_width(instruction), load, shared
+        access = access_width(instruction), load, shared, size
 
         def compute_cost() -> tuple[float | None, float, float, float]:
             strides, rest = tuple[tuple[int, int], ...](), variable
@@ -549,7 +574,7 @@ class MemoryAccesses:
             return sectors, wavefronts, every.min_sectors(access[0]), lanes
 
         key = atom_expr("requests", variable or ZERO, guard)
-        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
+        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)
 
 
 def _matrix_share(instruction: Instruction) -> float:
@@ -572,11 +597,11 @@ def _lane_part(address: IntExpr) -> IntExpr:
 
 
 def _mean_cost(
-    requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool
+    requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool, size: int
 ) -> tuple[float, float, float]:
     count = shared_wavefronts if shared else cache_wavefronts
     wavefronts = requests.mean(count(addresses, requests.active, width, load=load))
-    touched = requests.mean(sectors(addresses, requests.active, width))
+    touched = requests.mean(sectors(addresses, requests.active, width, size))
     return touched, wavefronts, requests.min_sectors(width)
 
 
@@ -708,8 +733,8 @@ class Footprints:
         self._max_bytes: dict[AccessKey, float] = {}
         self._grows_with_threads: set[AccessKey] = set()
 
-    def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """Add an access by ``threads`` threads of a block; return True if its address is known."""
+    def add(self, address: Address, width: int, most: float, direction: str) -> bool:
+        """Add an access that touches at most ``most`` bytes of a block; return True if known."""
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
             moving, lambda: self._access_pattern(moving, width), "pattern", width
@@ -721,7 +746,7 @@ class Footprints:
         self._sets.setdefault(key, []).append(base + fixed)
         if len(base) > 1 or base[0, 1] - base[0, 0] > width:
             self._grows_with_threads.add(key)
-        self._max_bytes[key] = self._max_bytes.get(key, 0.0) + threads * max(width, SECTOR)
+        self._max_bytes[key] = self._max_bytes.get(key, 0.0) + most
         return True
 
     def _access_pattern(self, address: IntExpr, width: int) -> AccessPattern | None:
@@ -758,8 +783,8 @@ class Footprints:
             strides = (*iterations, *blocks) if all_blocks else iterations
             for step, many in sorted(strides, key=lambda stride: abs(stride[0])):
                 touched = touched.repeat(step, many)
-            size = min(touched.sector_bytes(), grid * self._max_bytes[key])
             moves = any(step for step, _ in blocks)
+            size = min(touched.sector_bytes(), (grid if moves else 1) * self._max_bytes[key])
             grows = moves if all_blocks else key in self._grows_with_threads
             by_array.setdefault(arrays, []).append((touched, size, grows))
         total = np.zeros(2)

@@ -280,7 +280,7 @@ def _least_or_most(op: Operation) -> IntExpr:
     choose = op.values.choose
     with_size = choose(is_first_size, signed, first_negative)
     with_negative = choose(is_first_size, second_negative, signed)
-    return choose(is_second_size, with_size, with_negative)  # type: ignore[no-any-return]
+    return choose(is_second_size, with_size, with_negative)
 
 
 def _vote(op: Operation) -> IntExpr:

@@ -73,49 +73,39 @@ def fit(
     compared with the columns of ``to``. Fitted quantities stay within their domains. The search
     starts at many points around their typical values, and at the values of the machine or workload.
 
-    Parameters
-    ----------
-    model : str or Model
-        As for :class:`dse.Study`.
-    data : path, DataFrame, Dataset or mapping of arrays
-        Columns with one value for each row. A header may end with a unit,
-        ``"mem_bandwidth [GB/s]"``; a Dataset has the attribute ``units``; otherwise values are in
-        stored (SI) units. A column ``workload`` names the workload of each row.
-    free : sequence of str
-        The quantities to fit. If the model has an equation for one of them, it is not used.
-    per : mapping, optional
-        A column, and more quantities to fit that have one value for each label of this column:
-        ``{"kernel": ["core_cycles", "stall_time"]}``. The quantities of ``free`` are common to all.
-    to : str or sequence of str, optional
-        The measured quantities; default: the main output of the model that has a column, if there
-        is only one.
-    machine, workload, prefer :
-        As for :func:`dse.evaluate`. Columns, ``set`` and free quantities override their values.
-    set : mapping, optional
-        More values, as ``set`` of a study.
-    where : str or sequence of str
-        Conditions that select the rows. They may use inputs, and quantities computed from inputs.
-    columns : sequence or mapping, optional
-        The columns to read: a list of names, or a mapping from quantities to headers, which may
-        have a unit, ``{"time": "time/ms [ms]"}``. Default: all, which must be quantities.
-    weights : str or sequence, optional
-        Weights of the squared residuals: a column, or a number for each row of the data.
-    residuals : str
-        ``"absolute"``, or ``"relative"`` to the measured values.
-    start, bounds : mapping, optional
-        Starting values, and bounds (low, high), of free quantities; numbers or texts with units. A
-        bound may be None.
-    left_out : str
-        The method for the error of left-out rows: ``"refit"``, ``"hat"`` (see :class:`Fit`), or
-        ``"auto"``, which is ``"refit"`` for up to 50 rows.
-    progress : bool
-        Show the elapsed time after one second.
+    Parameters:
+        model (str or Model): As for :class:`dse.Study`.
+        data (path, DataFrame, Dataset or mapping of arrays): Columns with one value for each row. A
+            header may end with a unit, ``"mem_bandwidth [GB/s]"``; a Dataset has the attribute
+            ``units``; otherwise values are in stored (SI) units. A column ``workload`` names the
+            workload of each row.
+        free (sequence of str): The quantities to fit. If the model has an equation for one of them,
+            it is not used.
+        per (mapping, optional): A column, and more quantities to fit that have one value for each
+            label of this column: ``{"kernel": ["core_cycles", "stall_time"]}``. The quantities of
+            ``free`` are common to all.
+        to (str or sequence of str, optional): The measured quantities; default: the main output of
+            the model that has a column, if there is only one.
+        machine, workload, prefer: As for :func:`dse.evaluate`. Columns, ``set`` and free
+            quantities override their values.
+        set (mapping, optional): More values, as ``set`` of a study.
+        where (str or sequence of str): Conditions that select the rows. They may use inputs, and
+            quantities computed from inputs.
+        columns (sequence or mapping, optional): The columns to read: a list of names, or a mapping
+            from quantities to headers, which may have a unit, ``{"time": "time/ms [ms]"}``.
+            Default: all, which must be quantities.
+        weights (str or sequence, optional): Weights of the squared residuals: a column, or a number
+            for each row of the data.
+        residuals (str): ``"absolute"``, or ``"relative"`` to the measured values.
+        start, bounds (mapping, optional): Starting values, and bounds (low, high), of free
+            quantities; numbers or texts with units. A bound may be None.
+        left_out (str): The method for the error of left-out rows: ``"refit"``, ``"hat"`` (see
+            :class:`Fit`), or ``"auto"``, which is ``"refit"`` for up to 50 rows.
+        progress (bool): Show the elapsed time after one second.
 
-    Raises
-    ------
-    DseError
-        For an unknown column or name, a wrong unit, a missing value, fewer rows than free
-        quantities, or a free quantity without effect or that the rows do not determine.
+    Raises:
+        DseError: For an unknown column or name, a wrong unit, a missing value, fewer rows than free
+            quantities, or a free quantity without effect or that the rows do not determine.
 
     >>> result = fit("transit_supply", {"threads_in_ms": [64, 128, 512, 1024],
     ...              "attained_bandwidth [GB/s]": [1, 2, 8, 8]},

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from dse.fitting.rows import ColumnChoice
     from symbolic.model import Model
 
-
 #: For each regime of TMM: the condition that selects its rows, the fitted coefficients, and the
 #: coefficients that are set to 0.
 _REGIMES = {
@@ -62,28 +61,25 @@ _REGIMES = {
         {"memory_time_slope": 0.0, "memory_time_offset": 0.0},
     ),
 }
+#: Rows are proposed from a grid of shapes, in which each column has this number of values.
+_GRID_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Calibration(FitReport):
     """Quantities fitted to measured rows, with the errors of left-out groups.
 
-    Attributes
-    ----------
-    fits : mapping of str to Fit
-        One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if there
-        are rows in these regimes.
-    by : str or None
-        The column whose labels were left out, one at a time.
-    groups : mapping of str to array
-        (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
-    tried : tuple of mapping
-        For each alternative: its values (``set``), whether it was chosen (``chosen``), and the
-        error of left-out rows (``error``) or the reason why there is none (``reason``).
-    undetermined : tuple of str
-        Quantities that the rows do not determine, and that have the value of the machine.
-    design : tuple of mapping
-        Rows to measure next, best first.
+    Attributes:
+        fits: One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if
+            there are rows in these regimes.
+        by: The column whose labels were left out, one at a time.
+        groups: (predicted - measured) / measured of the rows of each label, by a fit to all other
+            rows.
+        tried: For each alternative: its values (``set``), whether it was chosen (``chosen``), and
+            the error of left-out rows (``error``) or why there is none (``reason``).
+        undetermined: Quantities that the rows do not determine, and that have the value of the
+            machine.
+        design: Rows to measure next, best first.
     """
 
     fits: Mapping[str, Fit]
@@ -178,28 +174,25 @@ def calibrate(
     ``memory``: for ``apsp``, if 𝒯 S_D C < L. With ``regimes="together"`` all three coefficients are
     fitted at once, which does not need L / C.
 
-    Parameters
-    ----------
-    data :
-        As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the regime
-        of each row, if it is known.
-    model : str or Model
-        For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
-    regimes : str
-        For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the maximum to all.
-    machine, workload, set, where, columns, weights, free, per, start, bounds, progress :
-        As for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
-    to : str
-        The measured quantity.
-    residuals : str, optional
-        As for :func:`dse.fit`; default: ``"relative"``, but ``"absolute"`` for TMM.
-    leave_out : str, optional
-        A column; the rows of each of its labels are predicted by a fit to all other rows.
-    choose : mapping, optional
-        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The alternative with the
-        smallest error of left-out rows is chosen. Alternatives whose free quantities the rows do
-        not determine are listed, but never chosen.
+    Parameters:
+        data: As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim``
+            and ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the
+            regime of each row, if it is known.
+        model (str or Model): For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks``
+            and ``bound``.
+        regimes (str): For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the
+            maximum to all.
+        machine, workload, set, where, columns, weights, free, per, start, bounds, progress: As
+            for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
+        to (str): The measured quantity.
+        residuals (str, optional): As for :func:`dse.fit`; default: ``"relative"``, but
+            ``"absolute"`` for TMM.
+        leave_out (str, optional): A column; the rows of each of its labels are predicted by a fit
+            to all other rows.
+        choose (mapping, optional): Labels of switches to try: ``{"clock_overlap": ["none",
+            "full"]}``. The alternative with the smallest error of left-out rows is chosen.
+            Alternatives whose free quantities the rows do not determine are listed, but never
+            chosen.
 
     design : int
         The number of rows to propose for measurement, from the rows without a value of ``to``, or
@@ -333,14 +326,19 @@ def _calibrate_by_label(
     entries = {key: options[key] for key in ("machine", "workload")}
     known = merge_inputs(model, (), entries=entries, set_values={}).values
     starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    if computed := [name for name, value in starts.items() if value is None]:
+        from dse.evaluation import evaluate
+
+        row = {name: array[0] for name, array in arrays.items()}
+        which = {switches[0]: labels[0]} if switches else {}
+        ds = evaluate(model, outputs=computed, **entries, **options["set"], **which, **row)
+        starts |= {name: ds[name].item() for name in computed}
     values = {n: float(v) for n, v in starts.items() if isinstance(v, (int, float))}
     fits: dict[str, Fit] = {}
     fitted: dict[str, float] = {}
     undetermined: dict[str, None] = {}
     slopes = np.zeros((labels.size, len(values)))
-    order = sorted(
-        dict.fromkeys(labels.tolist()), key=lambda one: -int(measured[labels == one].sum())
-    )
+    order = sorted(dict.fromkeys(labels.tolist()), key=lambda x: -int(measured[labels == x].sum()))
     for label in order:
         here = labels == label
         which = {switches[0]: label} if switches else {}
@@ -383,10 +381,6 @@ def _calibrate_by_label(
             shape = {n: int(x) if x.is_integer() else x for n, x in shape.items()}
             proposed.append({**shape, **({switches[0]: str(labels[row])} if switches else {})})
     return Calibration(fits=fits, undetermined=tuple(undetermined), design=tuple(proposed))
-
-
-#: Rows are proposed from a grid of shapes, in which each column has this number of values.
-_GRID_STEPS = 12
 
 
 def _add_grid(

@@ -51,8 +51,7 @@ def log_slopes(
     inputs: dict[str, Any] = {**columns, **moved}
     predicted = evaluate(model, outputs=[to], **options, **inputs)[to].values
     logs = np.log(np.broadcast_to(predicted, (count + 1, *next(iter(columns.values())).shape)))
-    slopes: Floats = ((logs[1:] - logs[0]) / steps[:, None]).T
-    return slopes
+    return ((logs[1:] - logs[0]) / steps[:, None]).T
 
 
 def similarity(columns: Mapping[str, Floats]) -> Floats:
@@ -64,8 +63,7 @@ def similarity(columns: Mapping[str, Floats]) -> Floats:
     logs = np.log(np.maximum(np.stack(list(columns.values()), axis=1), 1e-300)) / np.log(SIMILAR)
     squares = np.square(logs).sum(axis=1)
     apart = squares[:, None] + squares[None, :] - 2 * logs @ logs.T
-    result: Floats = np.exp(-np.maximum(apart, 0) / 2)
-    return result
+    return np.exp(-np.maximum(apart, 0) / 2)
 
 
 def determined_quantities(slopes: Floats) -> NDArray[np.bool_]:
@@ -76,8 +74,7 @@ def determined_quantities(slopes: Floats) -> NDArray[np.bool_]:
     """
     error = np.hypot(DISCREPANCY, NOISE)
     precision = np.eye(slopes.shape[1]) / PRIOR**2 + slopes.T @ slopes / error**2
-    known: NDArray[np.bool_] = np.sqrt(np.diag(np.linalg.inv(precision))) <= DETERMINED * PRIOR
-    return known
+    return np.sqrt(np.diag(np.linalg.inv(precision))) <= DETERMINED * PRIOR
 
 
 def propose(
@@ -85,14 +82,11 @@ def propose(
 ) -> list[int]:
     """Return the rows to measure next, best first, chosen one after the other.
 
-    Parameters
-    ----------
-    slopes : array
-        Derivatives of log predictions of all rows, shape (rows, quantities).
-    similar : array
-        Correlation of the model's errors, shape (rows, rows).
-    measured, candidates : sequence of int
-        Indices of the rows that are measured already, and of the rows to choose from.
+    Parameters:
+        slopes (array): Derivatives of log predictions of all rows, shape (rows, quantities).
+        similar (array): Correlation of the model's errors, shape (rows, rows).
+        measured, candidates (sequence of int): Indices of the rows that are measured already, and
+            of the rows to choose from.
     """
     covariance = PRIOR**2 * slopes @ slopes.T + DISCREPANCY**2 * similar
     open_rows = np.zeros(len(slopes), dtype=bool)

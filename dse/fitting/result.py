@@ -154,39 +154,27 @@ class Fit(FitReport):
 
     Two fits are equal if their values, errors and options are equal.
 
-    Attributes
-    ----------
-    model, to, rows : str, tuple of str, int
-        The model, the measured quantities, and the number of fitted rows.
-    per, labels : tuple of str
-        The quantities that have a value for each label, and the labels.
-    values, units : mapping of str to float, mapping of str to str
-        Values of the free quantities in their stored units; ``"name[label]"`` with labels.
-    standard_errors : mapping of str to float
-        Standard errors: the square roots of the diagonal of ``covariance``. NaN if the number of
-        residuals does not exceed the number of free values, or if the value is at an end of its
-        domain (``at_end``).
-    covariance : array
-        s² (JᵀJ)⁻¹ with the Jacobian J of the residuals, in the order of ``values``; s² is the sum
-        of squares / (number of residuals - number of free values).
-    relative : bool
-        True if residuals are divided by the measured values; False if they keep the unit.
-    residuals : mapping of str to array
-        Predicted - measured, for each quantity and row; divided by measured if ``relative``.
-    left_out : mapping of str to array
-        The residuals if each row is predicted by a fit to all other rows.
-    how_left_out : str
-        ``"refit"``: one fit without each row; ``"hat"``: from the hat matrix of the Jacobian, which
-        gives the same if predictions are linear in the free quantities.
-    mean_error, largest_error : float
-        Mean and maximum of |predicted - measured| / |measured|.
-    r2 : float
-        1 - residual sum of squares / total sum of squares, both with the weights of the fit.
-    at_end : tuple of str
-        Quantities whose best value is an end of their domain or bounds.
-    dataset : xarray.Dataset
-        Along ``row``: inputs, predictions, ``<name>_measured`` and ``<name>_residual``. Along
-        ``quantity``: ``value``, ``standard_error`` and ``correlation``.
+    Attributes:
+        model, to, rows: The model, the measured quantities, and the number of fitted rows.
+        per, labels: The quantities that have a value for each label, and the labels.
+        values, units: Values of the free quantities in their stored units; ``"name[label]"`` with
+            labels.
+        standard_errors: Standard errors: the square roots of the diagonal of ``covariance``. NaN if
+            the number of residuals does not exceed the number of free values, or if the value is at
+            an end of its domain (``at_end``).
+        covariance: s² (JᵀJ)⁻¹ with the Jacobian J of the residuals, in the order of ``values``; s²
+            is the sum of squares / (number of residuals - number of free values).
+        relative: True if residuals are divided by the measured values; False if they keep the unit.
+        residuals: Predicted - measured, for each quantity and row; divided by measured if
+            ``relative``.
+        left_out: The residuals if each row is predicted by a fit to all other rows.
+        how_left_out: ``"refit"``: one fit without each row; ``"hat"``: from the hat matrix of the
+            Jacobian, which gives the same if predictions are linear in the free quantities.
+        mean_error, largest_error: Mean and maximum of |predicted - measured| / |measured|.
+        r2: 1 - residual sum of squares / total sum of squares, both with the weights of the fit.
+        at_end: Quantities whose best value is an end of their domain or bounds.
+        dataset: Along ``row``: inputs, predictions, ``<name>_measured`` and ``<name>_residual``.
+            Along ``quantity``: ``value``, ``standard_error`` and ``correlation``.
     """
 
     model: str

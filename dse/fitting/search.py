@@ -93,8 +93,7 @@ class FitProblem:
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Return the derivatives of scaled residuals, of shape (residuals, parameters)."""
-        slopes: Floats = self.linearize(point[None, :], steps, back)[1][0]
-        return slopes
+        return self.linearize(point[None, :], steps, back)[1][0]
 
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
         """Return scaled predictions at points, and their derivatives by central differences.
@@ -158,7 +157,7 @@ def _finite_difference(
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
-#: Number of starting points: per nonlinear quantity, at most, and if all quantities are linear.
+#: Starting points: number for each nonlinear quantity; maximum; number if all are linear.
 POINTS_EACH, MAX_POINTS, MIN_POINTS = 96, 384, 16
 LINEAR_PASSES = 2  # number of times that linear quantities are solved for
 #: Search starts from the best point in each of RANGE_PARTS parts of each range, and from the
@@ -257,8 +256,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
             block = slopes[known][:, rows][:, :, places]
             moved[here[:, None], places] += _least_squares_steps(block, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
-    better = problem.costs(moved) < problem.costs(points)
-    return np.where(better[:, None], moved, points)
+    return np.where((problem.costs(moved) < problem.costs(points))[:, None], moved, points)
 
 
 def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:
@@ -283,8 +281,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
     inverse = np.linalg.pinv(slopes / lengths[:, None, :], rcond=rounding)
-    steps: Floats = (inverse @ wanted[..., None])[..., 0] / lengths
-    return steps
+    return (inverse @ wanted[..., None])[..., 0] / lengths
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
@@ -316,9 +313,9 @@ FLAT_TOLERANCE = 1e-7
 #: A value is tried at an end of its domain if its distance (in units of its typical size) is below
 #: NEAR_BOUND, and the estimated relative increase of the cost is below TRY_BOUND.
 NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
-#: The value stays at the end if the relative increase is below TAKE_BOUND, and either the squares
-#: grow as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE), or its
-#: distance was below the share BOUND_TOLERANCE of its size.
+#: A value is set to the end of its domain if this raises the squares by less than TAKE_BOUND times,
+#: and if either (a) they grow as the value leaves the end (cosine between slope and residuals above
+#: ACTIVE_BOUND_COSINE), or (b) it was nearer to the end than BOUND_TOLERANCE times its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
 #: A relative cost below EXACT, or a change of residuals below ROUNDING, is a rounding error.
 EXACT, ROUNDING = 1e-20, 1e-14

@@ -56,15 +56,12 @@ _UNITS = {
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
     """Return measured columns as a Dataset along ``configuration``, like that of :func:`dse.open`.
 
-    Parameters
-    ----------
-    what : str
-        The kind of measurement, by its name in ``dse measure``.
-    columns : mapping of str to array
-        The result of a function of this package.
-    provenance : mapping
-        Device, driver, versions, date and method. They become the attribute ``provenance`` (JSON).
-        Device and driver are also columns, so that rows of several GPUs can be in one table.
+    Parameters:
+        what (str): The kind of measurement, by its name in ``dse measure``.
+        columns (mapping of str to array): The result of a function of this package.
+        provenance (mapping): Device, driver, versions, date and method. They become the attribute
+            ``provenance`` (JSON). Device and driver are also columns, so that rows of several GPUs
+            can be in one table.
     """
     rows = len(next(iter(columns.values())))
     keys = {"gpu": "device", "driver": "driver"}

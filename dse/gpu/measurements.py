@@ -47,8 +47,7 @@ def open_device() -> tuple[Any, int]:
 def shortest_run_time(kernels: Any, run: Any) -> float:
     """Return the shortest time of three runs; a run before them compiles the kernel. [s]"""
     run()
-    taken: float = min(kernels.time_run(run) for _ in range(3))
-    return taken
+    return min(kernels.time_run(run) for _ in range(3))
 
 
 def check_result(is_right: bool) -> None:
@@ -70,8 +69,7 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
     ends = kernels.cuda.to_device(np.zeros(total, np.uint32))
 
     def is_done() -> bool:
-        expected = (places[:total] + total * requests) % size
-        return np.array_equal(ends.copy_to_host(), expected)
+        return np.array_equal(ends.copy_to_host(), (places[:total] + total * requests) % size)
 
     return lambda: kernels.chase_pointers[shape](ring, ends, requests), is_done
 
@@ -91,20 +89,16 @@ def _compute_launch(
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
     """Measure the bandwidth of a multiprocessor against its waiting threads: Transit's f(k).
 
-    Parameters
-    ----------
-    threads : sequence of int
-        Numbers of threads on each multiprocessor; use whole warps for full coalescing.
-    requests : int
-        Number of requests of each thread, of 4 bytes each, one after the other; the requests of a
-        warp are contiguous.
-    size : int
-        Number of elements of the ring that is read; it must be far larger than any cache.
+    Parameters:
+        threads (sequence of int): Numbers of threads on each multiprocessor; use whole warps for
+            full coalescing.
+        requests (int): Number of requests of each thread, of 4 bytes each, one after the other; the
+            requests of a warp are contiguous.
+        size (int): Number of elements of the ring that is read; it must be far larger than any
+            cache.
 
-    Returns
-    -------
-    dict
-        ``threads_in_ms`` and ``attained_bandwidth`` [B/s], for :func:`dse.fit` of
+    Returns:
+        dict: ``threads_in_ms`` and ``attained_bandwidth`` [B/s], for :func:`dse.fit` of
         ``transit_supply``.
     """
     kernels, multiprocessors = open_device()
@@ -121,19 +115,14 @@ def demand(threads: Sequence[int], *, rounds: int = 4096, double: bool = False) 
 
     An operation is one multiplication and addition; it uses the result of the operation before.
 
-    Parameters
-    ----------
-    threads : sequence of int
-        Numbers of threads on each multiprocessor.
-    rounds : int
-        Number of rounds of each thread; a round has 64 operations.
-    double : bool
-        Use double precision instead of single precision.
+    Parameters:
+        threads (sequence of int): Numbers of threads on each multiprocessor.
+        rounds (int): Number of rounds of each thread; a round has 64 operations.
+        double (bool): Use double precision instead of single precision.
 
-    Returns
-    -------
-    dict
-        ``threads_in_cs`` and ``attained_flops`` [1/s], for :func:`dse.fit` of ``transit_demand``.
+    Returns:
+        dict: ``threads_in_cs`` and ``attained_flops`` [1/s], for :func:`dse.fit` of
+        ``transit_demand``.
     """
     kernels, multiprocessors = open_device()
     kind = np.float64 if double else np.float32
@@ -163,19 +152,13 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     One thread follows a ring in random order; each element of the ring is in a separate cache line.
     An untimed pass over the ring comes first, so that a ring that fits in a cache is cached.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Sizes of the rings. [B]
-    requests : int
-        Minimum number of loads for a ring; at least the whole ring is followed.
-    seed : int
-        Seed of the random order.
+    Parameters:
+        sizes (sequence of int): Sizes of the rings. [B]
+        requests (int): Minimum number of loads for a ring; at least the whole ring is followed.
+        seed (int): Seed of the random order.
 
-    Returns
-    -------
-    dict
-        ``ring_bytes`` [B] and ``load_cycles`` [cycle], one entry for each ring.
+    Returns:
+        dict: ``ring_bytes`` [B] and ``load_cycles`` [cycle], one entry for each ring.
     """
     for size in sizes:
         if size < 2 * _LINE or size >= 2**33:
@@ -224,40 +207,28 @@ def power(
     clocks, one needs permission and a GPU that allows it. If they cannot be set, only the current
     clocks are measured, and ``chosen_by`` has the reason.
 
-    Parameters
-    ----------
-    clocks, memory_clocks : sequence of int
-        Core and memory clocks to set. [MHz] Default: eight evenly spaced core clocks of those that
-        the driver offers, at the highest memory clock.
-    seconds, settle : float
-        Duration of the sampling, and of the load before it. [s] Many GPUs report the mean power of
-        the last second, so some load must come before the samples.
-    threads : int
-        Number of threads in a block; there are two blocks for each multiprocessor.
-    steps : int
-        Number of rounds (compute-bound kernel) or requests (memory-bound kernel) of each thread;
-        see :func:`demand` and :func:`supply`.
-    size : int
-        Number of elements of the ring that the memory-bound kernel reads.
-    keep_clocks : bool
-        True: change no setting of the GPU, and measure at the current clocks.
-    board : optional
-        Object that reads and sets clocks and reads power; default: NVML.
+    Parameters:
+        clocks, memory_clocks (sequence of int): Core and memory clocks to set. [MHz] Default: eight
+            evenly spaced core clocks of those that the driver offers, at the highest memory clock.
+        seconds, settle (float): Duration of the sampling, and of the load before it. [s] Many GPUs
+            report the mean power of the last second, so some load must come before the samples.
+        threads (int): Number of threads in a block; there are two blocks for each multiprocessor.
+        steps (int): Number of rounds (compute-bound kernel) or requests (memory-bound kernel) of
+            each thread; see :func:`demand` and :func:`supply`.
+        size (int): Number of elements of the ring that the memory-bound kernel reads.
+        keep_clocks (bool): True: change no setting of the GPU, and measure at the current clocks.
+        board (optional): Object that reads and sets clocks and reads power; default: NVML.
 
-    Returns
-    -------
-    dict
-        A row for each kernel and clock: ``kernel`` (compute, memory); means of ``core_clock`` and
-        ``memory_clock`` [Hz] and of ``temperature`` [degC]; the requested ``asked_clock`` [Hz] (NaN
-        for none), and how it was set, ``chosen_by``; the ``time`` of a launch [s]; mean ``power``
-        [W] and its standard deviation ``power_std`` over ``looks`` samples; ``idle_power`` [W] at
-        the clock; ``attained_flops`` [1/s] (a multiplication and addition count as one operation);
-        ``attained_bandwidth`` [B/s].
+    Returns:
+        dict: A row for each kernel and clock: ``kernel`` (compute, memory); means of ``core_clock``
+        and ``memory_clock`` [Hz] and of ``temperature`` [degC]; the requested ``asked_clock`` [Hz]
+        (NaN for none), and how it was set, ``chosen_by``; the ``time`` of a launch [s]; mean
+        ``power`` [W] and its standard deviation ``power_std`` over ``looks`` samples;
+        ``idle_power`` [W] at the clock; ``attained_flops`` [1/s] (a multiplication and addition
+        count as one operation); ``attained_bandwidth`` [B/s].
 
-    Raises
-    ------
-    DseError
-        NVML is not available, or the driver does not offer a clock.
+    Raises:
+        DseError: NVML is not available, or the driver does not offer a clock.
     """
     for name, value in (("seconds", seconds), ("settle", settle)):
         if not 0 <= value < float("inf"):
@@ -361,22 +332,17 @@ def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, 
 def blocks(rounds: Sequence[int], *, threads: int = 256, loads: bool = False) -> dict[str, Floats]:
     """Measure the start, end and multiprocessor of every block of a launch.
 
-    Parameters
-    ----------
-    rounds : sequence of int
-        Work of each block: its number of rounds. In a round, each thread executes 64
-        multiplications and additions.
-    threads : int
-        Number of threads in a block.
-    loads : bool
-        True: a round is one load from 8 MiB, whose address is the result of the load before. The
-        blocks of a multiprocessor then hardly slow each other down.
+    Parameters:
+        rounds (sequence of int): Work of each block: its number of rounds. In a round, each thread
+            executes 64 multiplications and additions.
+        threads (int): Number of threads in a block.
+        loads (bool): True: a round is one load from 8 MiB, whose address is the result of the load
+            before. The blocks of a multiprocessor then hardly slow each other down.
 
-    Returns
-    -------
-    dict
-        One entry for each block: ``block``, ``block_rounds``, ``sm`` (the hardware's number of the
-        multiprocessor), and the times ``block_start`` and ``block_end`` since the first start. [s]
+    Returns:
+        dict: One entry for each block: ``block``, ``block_rounds``, ``sm`` (the hardware's number
+        of the multiprocessor), and the times ``block_start`` and ``block_end`` since the first
+        start. [s]
     """
     work = check_rounds(rounds, threads)
     stamps = block_stamps(work, threads, loads)
@@ -435,28 +401,20 @@ def launches(
 ) -> dict[str, NDArray[Any]]:
     """Measure the times of launches whose blocks have random amounts of work.
 
-    Parameters
-    ----------
-    blocks : sequence of int
-        Numbers of blocks of a launch; each number gives a row.
-    law : str
-        Law of the work of a block, in rounds of 64 operations of each thread; at least 1 round.
-    times : int
-        Number of launches for each row; each launch has new random work.
-    threads : int
-        Number of threads in a block; all of them do the same work.
-    seed : int
-        Seed of the random work.
-    loads : bool
-        True: a round is a load, as for :func:`blocks`.
+    Parameters:
+        blocks (sequence of int): Numbers of blocks of a launch; each number gives a row.
+        law (str): Law of the work of a block, in rounds of 64 operations of each thread; at least 1
+            round.
+        times (int): Number of launches for each row; each launch has new random work.
+        threads (int): Number of threads in a block; all of them do the same work.
+        seed (int): Seed of the random work.
+        loads (bool): True: a round is a load, as for :func:`blocks`.
 
-    Returns
-    -------
-    dict
-        ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (both 1, because the law is
-        that of a block), ``slots`` (largest number of concurrent blocks on a multiprocessor, times
-        the number of multiprocessors in use), ``step_time`` (time of all blocks divided by their
-        rounds) [s], ``launch_time_mean`` and ``launch_time_std`` over the launches [s],
+    Returns:
+        dict: ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (both 1, because the
+        law is that of a block), ``slots`` (largest number of concurrent blocks on a multiprocessor,
+        times the number of multiprocessors in use), ``step_time`` (time of all blocks divided by
+        their rounds) [s], ``launch_time_mean`` and ``launch_time_std`` over the launches [s],
         ``block_time_mean`` [s], ``launches``. The columns fit :func:`dse.validate` of the model
         ``launch``.
     """
@@ -518,33 +476,26 @@ def lockstep(
 ) -> dict[str, NDArray[Any]]:
     """Measure the losses of groups in lockstep, and compute the losses for the same drawn work.
 
-    Parameters
-    ----------
-    laws : sequence of str
-        Laws of the number of iterations of a lane, as texts for :meth:`stochastic.Pmf.parse`.
-    lanes : sequence of int
-        Numbers of lanes of a group, 1 to 32.
-    groups : int
-        Number of groups to draw for each law and number of lanes; the paper has 2**18.
-    each : bool
-        Return a row for each group, as :func:`stochastic.fit_timing` needs, instead of means.
-    size, threads, seed : int
-        Number of rows of the matrices, number of threads in a block, and seed of the draws; see
-        :func:`stochastic.validation.time_powers`.
+    Parameters:
+        laws (sequence of str): Laws of the number of iterations of a lane, as texts for
+            :meth:`stochastic.Pmf.parse`.
+        lanes (sequence of int): Numbers of lanes of a group, 1 to 32.
+        groups (int): Number of groups to draw for each law and number of lanes; the paper has
+            2**18.
+        each (bool): Return a row for each group, as :func:`stochastic.fit_timing` needs, instead of
+            means.
+        size, threads, seed (int): Number of rows of the matrices, number of threads in a block, and
+            seed of the draws; see :func:`stochastic.validation.time_powers`.
 
-    Returns
-    -------
-    dict
-        ``distribution``, ``lanes``, the timed ``imbalance_loss``, the timed ``unsynchronised_loss``
-        without synchronisation, and ``drawn_loss``, computed from the drawn work. Unless ``each``,
-        also the standard deviations over groups ``imbalance_loss_std`` and ``drawn_loss_std``, the
-        exact mean ``modelled_loss``, and ``groups``. The columns fit :func:`dse.validate` of the
-        model ``imbalance``.
+    Returns:
+        dict: ``distribution``, ``lanes``, the timed ``imbalance_loss``, the timed
+        ``unsynchronised_loss`` without synchronisation, and ``drawn_loss``, computed from the drawn
+        work. Unless ``each``, also the standard deviations over groups ``imbalance_loss_std`` and
+        ``drawn_loss_std``, the exact mean ``modelled_loss``, and ``groups``. The columns fit
+        :func:`dse.validate` of the model ``imbalance``.
 
-    Raises
-    ------
-    LawError
-        A text is not a law; or there is no GPU.
+    Raises:
+        LawError: A text is not a law; or there is no GPU.
     """
     cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
     if not cases:
@@ -573,19 +524,17 @@ def shortest_paths(
 ) -> tuple[NDArray[np.float32], float]:
     """Compute and time the lengths of all shortest paths on the GPU (Ma 2014, Eq. 9).
 
-    Parameters
-    ----------
-    distances : array, shape (vertices, vertices)
-        Lengths of the edges; infinite where there is no edge, 0 from a vertex to itself.
-    tile_dim, threads : int
-        Edge S_D of the tile of a thread block, and number of threads T_r in a block.
-    padding : int
-        Additional unused shared memory, which lowers the number of active blocks (§V). [B]
+    Parameters:
+        distances (array, shape (vertices, vertices)): Lengths of the edges; infinite where there is
+            no edge, 0 from a vertex to itself.
+        tile_dim, threads (int): Edge S_D of the tile of a thread block, and number of threads T_r
+            in a block.
+        padding (int): Additional unused shared memory, which lowers the number of active blocks
+            (§V). [B]
 
-    Returns
-    -------
-    tuple
-        Lengths of the shortest paths (vertices, vertices), and the time of all squarings. [s]
+    Returns:
+        tuple: Lengths of the shortest paths (vertices, vertices), and the time of all squarings.
+        [s]
     """
     matrix = np.array(distances, dtype=np.float32)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
@@ -624,10 +573,8 @@ def paths(
 ) -> dict[str, Floats]:
     """Measure the time of :func:`shortest_paths` for tiles and threads (Ma 2014, Figs. 2-5).
 
-    Returns
-    -------
-    dict
-        One entry for each run on a random graph: ``tile_dim``, ``threads_per_block``,
+    Returns:
+        dict: One entry for each run on a random graph: ``tile_dim``, ``threads_per_block``,
         ``shared_mem_padding`` [B] and ``time`` [s]. The columns fit :func:`dse.calibrate`.
     """
     matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)

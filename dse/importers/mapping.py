@@ -31,6 +31,7 @@ from symbolic.quantities import TABLE
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
 _SECTIONS = ("labels", "helpers", "quantities")
 _KEYS = ("title", "known_by", *_SECTIONS, "notes")
+_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +91,7 @@ def find_map(records: Records) -> ColumnMap | None:
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
-    known = (m for m in maps.values() if m.known_by and names.issuperset(m.known_by))
-    return next(known, None)
+    return next((m for m in maps.values() if m.known_by and names.issuperset(m.known_by)), None)
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
@@ -234,11 +234,7 @@ class ColumnFormulas:
         if blocks is None or threads is None:
             return None
         size = self.values.get("warp_size", np.full(self.rows, 32.0))
-        launched: NDArray[Any] = blocks * (np.ceil(threads / size) if name == "@warps" else threads)
-        return launched
-
-
-_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
+        return blocks * (np.ceil(threads / size) if name == "@warps" else threads)
 
 
 def map_columns(

@@ -27,7 +27,6 @@ from symbolic.units import dimension, mismatch_message, to_si_exact
 if TYPE_CHECKING:
     import xarray as xr
 
-
 #: The values of a column in stored (SI) units, and the attributes of the column.
 Column = tuple[NDArray[Any], dict[str, Any]]
 #: Usual names of units that are otherwise written as quotients.
@@ -90,8 +89,7 @@ def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     """Return numbers multiplied by an exact factor; return labels unchanged."""
     if factor == 1 or values.dtype.kind not in "if":
         return values
-    scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
-    return scaled
+    return values * float(factor.numerator) / float(factor.denominator)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +166,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
     for name in units:
         check_name(name, known, f"units names {name!r}, which is no column")
     all_units = {**records.units, **{known[name]: unit for name, unit in units.items()}}
-    rows = len(next(iter(records.columns.values()), ()))
-    why = list(records.status) or [""] * rows
+    why = list(records.status) or [""] * len(next(iter(records.columns.values()), ()))
     axes, order, measured, numbers = {}, {}, {}, []
     large: list[str] = []
     file_units = {
@@ -260,9 +257,7 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
     A text in a column of numbers is the reason why the row failed; it is stored in ``why``.
     """
     numbers = [_finite_number(value) for value in values]
-    if all(number is None for number in numbers) and any(
-        isinstance(value, str) and value.strip() for value in values
-    ):
+    if all(n is None for n in numbers) and any(isinstance(v, str) and v.strip() for v in values):
         texts = ["" if value is None or value != value else str(value) for value in values]
         return np.array(texts, dtype=np.str_)
     for row, (value, number) in enumerate(zip(values, numbers, strict=True)):
@@ -366,10 +361,7 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
 
     rows = normalize_records(records, units)
     count = len(rows.status)
-    axes = {
-        axis: _sorted_axis_values(column, rows.order.get(axis))
-        for axis, column in rows.axes.items()
-    }
+    axes = {a: _sorted_axis_values(column, rows.order.get(a)) for a, column in rows.axes.items()}
     sizes = {axis: len(values) for axis, values in axes.items()}
     cells = math.prod(sizes.values()) if axes else 0
     flat = None

@@ -28,7 +28,6 @@ from symbolic.errors import DseError, InfeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
 
 

@@ -19,8 +19,8 @@ _WORKLOAD_QUANTITIES = (
     *("blocks", "threads_per_block", "registers_per_thread", "shared_mem_per_block"),
     *("comp_insts", "coalesced_insts", "uncoalesced_insts", "sync_insts", "bytes_per_thread"),
     "transactions_per_uncoalesced",
-    *("fp_insts", "int_insts", "shared_insts", "local_insts", "work_flops"),
-    *("issued_insts", "dram_reads", "dram_writes"),
+    *("fp_insts", "fp64_insts", "int_insts", "shared_insts", "local_insts", "work_flops"),
+    *("issued_insts", "dram_reads", "dram_writes", "dram_bytes"),
 )
 _COALESCING_QUANTITIES = ("coalesced_insts", "uncoalesced_insts")
 

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symbolic.answer import value_text
+from symbolic.intervals import enclose, interval_of
+from symbolic.ops import references
 
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
@@ -53,8 +57,23 @@ class AssumedInput:
 
 
 def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInput, ...]:
-    """Return the assumed inputs on which an output of a grid depends."""
-    used = {name for g in grid.graphs.values() for name in g.ancestors(grid.outputs)}
+    """Return the assumed inputs on which an output of a grid depends.
+
+    An input is left out if enclosures prove that all quantities computed from it are 0, as the time
+    of atomics in a kernel without atomics.
+    """
+    used: set[str] = set()
+    for key, graph in grid.graphs.items():
+        leaves = grid.leaves[key].items()
+        settled = {name: leaf.array for name, leaf in leaves if leaf.pending_group is None}
+        known = {name: array for name, array in settled.items() if array.dtype.kind in "biuf"}
+        ranges = {n: interval_of(np.min(array), np.max(array)) for n, array in known.items()}
+        for name in {each.name for each in assumed} & graph.ancestors(grid.outputs):
+            nodes = [graph.flat(n) for n, d in graph.definitions.items() if name in d.needs]
+            is_known = nodes and ranges.keys() >= {*references(*nodes)}
+            boxes = enclose(nodes, ranges, outward=False) if is_known else [None]
+            if any(box != (0, 0, False) for box in boxes):
+                used.add(name)
     return tuple(each for each in assumed if each.name in used)
 
 

@@ -65,10 +65,8 @@ class FitReport(Report):
     def save(self, path: str | Path) -> Path:
         """Write the file ``NAME.fit.json`` atomically; studies accept it as ``fit=``.
 
-        Raises
-        ------
-        DseError
-            The name has another ending or exists, or the folder cannot be written.
+        Raises:
+            DseError: The name has another ending or exists, or the folder cannot be written.
         """
         path = Path(path)
         if not path.name.endswith(ENDING) or path.name == ENDING:
@@ -89,24 +87,17 @@ class FitReport(Report):
 class SavedFit(FitReport):
     """The content of a fit file.
 
-    Attributes
-    ----------
-    to : tuple of str
-        Measured quantities.
-    machine, workload, set_values : str or None, mapping
-        The machine and workload that supplied inputs to the fit, and the inputs given by ``set``.
-    values, standard_errors, units : mapping
-        Fitted values and their standard errors in stored units.
-    covariance : array
-        Shape (names, names); NaN where a value has no standard error.
-    at_end : tuple of str
-        Names of quantities whose value is at an end of their domain or bounds.
-    column, per, labels : str or None, tuples of str
-        Column of labels, quantities with one value for each label, and the labels.
-    rows, errors, left_out : mapping
-        The fitted rows, errors of the fit, and errors on left-out rows.
-    tried : tuple of mapping
-        The alternatives, as in :attr:`dse.fitting.calibrate.Calibration.tried`.
+    Attributes:
+        to: Measured quantities.
+        machine, workload, set_values: The machine and workload that supplied inputs to the fit, and
+            the inputs given by ``set``.
+        values, standard_errors, units: Fitted values and their standard errors in stored units.
+        covariance: Shape (names, names); NaN where a value has no standard error.
+        at_end: Names of quantities whose value is at an end of their domain or bounds.
+        column, per, labels: Column of labels, quantities with one value for each label, and the
+            labels.
+        rows, errors, left_out: The fitted rows, errors of the fit, and errors on left-out rows.
+        tried: The alternatives, as in :attr:`dse.fitting.calibrate.Calibration.tried`.
     """
 
     model: str
@@ -296,10 +287,8 @@ def join_fits(parts: Sequence[SavedFit]) -> SavedFit:
 def load_fit(path: str | Path) -> SavedFit:
     """Load a file ``NAME.fit.json`` that :meth:`dse.fitting.Fit.save` or ``dse fit --save`` wrote.
 
-    Raises
-    ------
-    DseError
-        The file cannot be read or contains no fit.
+    Raises:
+        DseError: The file cannot be read or contains no fit.
     """
     try:
         tree = read_json(Path(path).read_text(encoding="utf-8"), 1 << 24)

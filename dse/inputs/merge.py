@@ -131,18 +131,20 @@ class StudyInputs:
         return {**self.entries, **self.labels}
 
 
-def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
-    """Return the model with the additional quantities that its workloads declare."""
+def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:
+    """Return the workloads of a study: one name, an axis of names, or names with their weights."""
     if isinstance(workloads, Mapping):
         workloads = workloads.get("values")
-    names = [workloads] if isinstance(workloads, str) else workloads
-    if not isinstance(names, (list, tuple)):
-        return model
+    names = workloads if isinstance(workloads, (list, tuple)) else [workloads]
+    known = [name for name in names if isinstance(name, str)]
+    return [workload(name, folder=folder, quantities=model.quantities) for name in known]
+
+
+def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
+    """Return the model with the additional quantities that its workloads declare."""
     declared: dict[str, Quantity] = {}
-    for name in names:
-        if isinstance(name, str):
-            entry = workload(name, folder=folder, quantities=model.quantities)
-            declared |= {row.name: row for row in entry.declared}
+    for entry in workload_entries(model, workloads, folder):
+        declared |= {row.name: row for row in entry.declared}
     for name, row in declared.items():
         if model.quantities.get(name, row) != row:
             raise DseError(f"the workload declares {name}, which {model.name} has: rename one")

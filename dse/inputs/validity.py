@@ -15,9 +15,7 @@ def validity_warnings(parts: StudyInputs) -> list[str]:
     """Return a warning for each value of a machine or axis outside a validity range."""
     statements = []
     for row in parts.model.validity:
-        beyond = [
-            name for name, value in _values(parts, row.quantity) if not row.is_valid_for(value)
-        ]
+        beyond = [name for name, v in _values(parts, row.quantity) if not row.is_valid_for(v)]
         if beyond:
             statements.append(f"{', '.join(dict.fromkeys(beyond))}: {row.statement}")
     return statements

@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from symbolic.model import Family, Model
 
-
-#: Upper limit on the number of configurations times the number of varied quantities.
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
+#: Value of a case where a rule or constraint is broken.
+INFEASIBLE = -1
+_CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
 def borders_of(
@@ -120,8 +121,7 @@ def borders_of(
 
 
 def _read_way(grid: Grid, name: str, ends: Any) -> BorderQuantity:
-    quantities = grid.model.quantities
-    axis, row = grid.axes.get(name), quantities.get(name)
+    axis, row = grid.axes.get(name), grid.model.quantities.get(name)
     if axis is not None and axis.kind != "number":
         raise DseError(f"along: the values of the axis {name} have no order")
     if row is None:
@@ -151,7 +151,7 @@ def _borders_dataset(
     result = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
     border, beyond = (
-        np.stack([getattr(each, name) for each in result]) for name in ("border", "case_beyond")
+        np.stack([getattr(r, name) for r in result]) for name in ("border", "case_beyond")
     )
     away = np.stack([np.abs(each.border - each.value) for each in result])
     distance = np.where(beyond == NO_BORDER, math.inf, away)
@@ -205,11 +205,6 @@ def _cases_at_points(
         case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=INFEASIBLE)
         array[cells] = case if dims else case.item()
     return array
-
-
-#: Value of a case where a rule or constraint is broken.
-INFEASIBLE = -1
-_CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
 @dataclass(frozen=True, slots=True)

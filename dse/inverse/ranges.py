@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from symbolic.quantities import Quantity
 
 Inputs: TypeAlias = Sequence[UncertainInput]
+MAX_POINTS = sizes.WITHIN_MOST
+MAX_CELLS = sizes.WITHIN_CELLS
+ENDS = ("lower", "given", "upper")
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
@@ -218,9 +221,7 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
     return value - away, value + away
 
 
-#: Maximum number of boxes in an answer that describes possible winners by boxes.
 MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
-#: Maximum number of uncertain inputs in an answer by boxes.
 MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
@@ -327,13 +328,6 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     return Leaf(axes=dims, array=array)
 
 
-#: Maximum number of configurations in an answer.
-MAX_POINTS = sizes.WITHIN_MOST
-#: Maximum number of cells into which the space of uncertain inputs is divided.
-MAX_CELLS = sizes.WITHIN_CELLS
-ENDS = ("lower", "given", "upper")
-
-
 def ranges_of(
     study: StudyData,
     within: Mapping[str, Any],
@@ -396,9 +390,7 @@ def ranges_of(
     if taken:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
-    coords: dict[str, Any] = {
-        name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
-    }
+    coords: dict[str, Any] = {n: e for n, e in axis_coordinates(grid).items() if e[0] in used}
     if "end" in used:
         coords["end"] = list(ENDS)
     return assemble(variables, coords, attributes)
@@ -449,11 +441,7 @@ def _add_output(
 
 
 def _can_be_best_variable(
-    grid: Grid,
-    goal: Goal,
-    inputs: Inputs,
-    condition_dims: tuple[str, ...],
-    feasible: Any,
+    grid: Grid, goal: Goal, inputs: Inputs, condition_dims: tuple[str, ...], feasible: Any
 ) -> tuple[Any, ...]:
     roots = _roots(grid, goal.text)
     if goal.sign < 0:

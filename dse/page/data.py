@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from stochastic import Pmf
 
-
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 #: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]
@@ -60,6 +59,15 @@ _TAIL_POINTS, _LAUNCH_POINTS = 120, 64
 #: Smallest probability in the tail of a law of work, and in that of a law of launches.
 _MIN_TAIL, _MIN_LAUNCH_TAIL = 1e-9, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
+#: Maximum number of values of one axis on the page of a Dataset.
+_MAX_STORED_AXIS = 1000
+#: Maximum number of values, of all quantities together, on the page of a Dataset.
+_MAX_STORED_VALUES = 60_000
+_MAX_SEARCHED = sizes.PAGE_SEARCHED
+#: Maximum number of values of one axis on the page of a study.
+_MAX_AXIS_VALUES = 1000
+#: Maximum total number of values in the tables of a page that have several axes.
+_MAX_TABLE_VALUES = 10_000
 
 
 def extra_quantities(model: Model) -> list[str]:
@@ -169,12 +177,6 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
     return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
 
 
-#: Maximum number of values of one axis on the page of a Dataset.
-_MAX_STORED_AXIS = 1000
-#: Maximum number of values, of all quantities together, on the page of a Dataset.
-_MAX_STORED_VALUES = 60_000
-
-
 def dataset_page_data(
     ds: xr.Dataset,
     title: str,
@@ -260,10 +262,6 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Maximum number of configurations among which the page itself searches the best.
-_MAX_SEARCHED = sizes.PAGE_SEARCHED
-
-
 def common_data(title: str, note: str) -> dict[str, Any]:
     """Return the data that every page needs, with empty entries for data that only studies have."""
     return {
@@ -315,7 +313,11 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
             "outputs": list(compiled.outputs[: len(compiled.outputs) - len(grid.conditions)]),
             "choices": compiled.choices,
         },
-        "families": _families(grid, compiled),
+        "families": [
+            {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
+            for family in grid.model.regime_families
+            if {family.of, *family.terms.values()} <= set(compiled.outputs)
+        ],
         "guides": _guides(grid, compiled, study._parts.counted_for),
         "figures": figures,
         "best": None if best is None else _best_data(study, grid, indices, best),
@@ -355,14 +357,6 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
         for c in grid.conditions
-    ]
-
-
-def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    return [
-        {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
-        for family in grid.model.regime_families
-        if {family.of, *family.terms.values()} <= set(js_program.outputs)
     ]
 
 
@@ -415,17 +409,15 @@ def _summands(node: Node) -> list[list[str]]:
     return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
-def _best_data(
-    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
-) -> dict[str, Any]:
+def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
-    whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
+    whole = all(len(index[name]) == axis.size for name, axis in grid.axes.items())
     if grid.points > _MAX_SEARCHED or not whole:
-        query["found"] = _search_best(study, indices, best)
+        query["found"] = _search_best(study, index, best)
     return query
 
 
@@ -470,12 +462,6 @@ def _unit(name: str) -> list[Any]:
     return [factor.numerator, power, {base: int(exponent) for base, exponent in kind.exponents}]
 
 
-#: Maximum number of values of one axis on the page of a study.
-_MAX_AXIS_VALUES = 1000
-#: Maximum number of values, on the page of a study, of all tables over several axes together.
-_MAX_TABLE_VALUES = 10_000
-
-
 def json_ready(value: Any) -> Any:
     """Convert numbers for JSON: infinities and NaN to texts, integral floats to integers.
 
@@ -496,7 +482,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
-    """Return, for each axis, the indices of the values that the page contains."""
+    """Return the indices of the axis values on the page, evenly spaced where there are many."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-
 _HERE = Path(__file__).parent
 #: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (
@@ -32,6 +31,8 @@ _CONTENT_POLICY = (
 )
 #: Escapes of characters that could end the script or begin an HTML comment.
 _HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+#: Address of the loopback interface: no other machine can connect to it.
+HOST = "127.0.0.1"
 
 
 def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
@@ -62,26 +63,18 @@ def explore(
     axes it contains only some values, and says so. Quantities that only Python can compute are
     included as values along the axes.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        The page of a study has equations; the page of a Dataset, store or comparison has values.
-    path : path
-        File for the page, such as ``"page.html"``; an existing file is replaced.
-    title : str, optional
-        Heading of the page; default: models, machine and workload.
-    note : str, optional
-        Text below the heading, such as what to try.
+    Parameters:
+        source (Study, Comparison, Dataset or path): The page of a study has equations; the page of
+            a Dataset, store or comparison has values.
+        path (path): File for the page, such as ``"page.html"``; an existing file is replaced.
+        title (str, optional): Heading of the page; default: models, machine and workload.
+        note (str, optional): Text below the heading, such as what to try.
 
-    Returns
-    -------
-    Path
-        The path of the page.
+    Returns:
+        Path: The path of the page.
 
-    Raises
-    ------
-    DseError
-        The name does not end in .html, or the source cannot be opened.
+    Raises:
+        DseError: The name does not end in .html, or the source cannot be opened.
 
     >>> import tempfile
     >>> from dse import Study
@@ -112,10 +105,6 @@ def page_content(
         return dataset_page_data(data, heading, note)
     entries = " on ".join(filter(None, [data.workload, data.machine]))
     return page_data(data, title or data.model + (f": {entries}" if entries else ""), note)
-
-
-#: Address of the loopback interface: no other machine can connect to it.
-HOST = "127.0.0.1"
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:

@@ -5,8 +5,6 @@ command ``dse plot`` draws the same plots. ``law_figure``, ``launch_figure`` and
 return whole figures. The kinds of plots are defined in ``data/plots.toml``.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -215,8 +215,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     shares = zip(table["first"].values[moving], table["total"].values[moving], strict=True)
     ax.bar_label(bars, [f" {a:.0%} / {b:.0%}" for a, b in shares], fontsize=8, padding=2)
     ax.axvline(mean, label="mean", **STYLES["level"].line_options())
-    ax.set_ylabel("axis")
-    ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
+    ax.set(ylabel="axis", xlim=(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide))
     ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": unit})
     words = f"{label_with_unit(f'mean of {text}', unit)}; Sobol indices, first-order / total"
     format_axis(ax.xaxis, ends, words)
@@ -248,8 +247,7 @@ def importance(
     for k, (text, row, look) in enumerate(zip(sides, slopes, looks, strict=True)):
         ax.barh(places + 0.38 * k - 0.19, row[drawn], 0.36, label=text, **look.area_options())
     ax.axvline(0, color="0.3", lw=1)
-    ax.set_ylabel("input")
-    ax.set_xlabel(f"change of {quantity} for 1 % of the input [%]")
+    ax.set(ylabel="input", xlabel=f"change of {quantity} for 1 % of the input [%]")
     rest = f"; {len(order) - len(drawn)} smaller omitted" if len(order) > len(drawn) else ""
     set_title(ax, f"at {place}{rest}", 56)
     add_legend(ax, at_bottom=True, ncols=2)

@@ -37,6 +37,8 @@ PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
 #: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
+#: Kinds of plots that can draw any study, as text for error messages.
+GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,10 +210,6 @@ def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) 
     nodes = [parse_condition(text, quantities) for text in (*where, *source.where)]
     nodes += [parse(goal, quantities)] if goal is not None else []
     return [name for name in references(*nodes) if name == indexed_quantity(name)]
-
-
-#: Kinds of plots that can draw any study, as text for error messages.
-GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
 
 def complete_options(

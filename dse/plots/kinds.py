@@ -88,14 +88,13 @@ class PlotKind:
             module, _, name = self.draw.partition(".")
             function = getattr(import_module(f"dse.plots.{module}"), name)
             extra = {"row": self.row} if self.row else {}
-            axes: Axes = function(**{**self.options, **arguments, **extra})
-            return axes
+            return function(**{**self.options, **arguments, **extra})
 
         draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")
         draw.__module__ = "dse.plots"
         head = f"Draw {self.shows}.\n\n{self.details}".rstrip()
-        known = "\n".join(f"{p.name}\n    {_OPTIONS[p.name]}." for p in form if p.name in _OPTIONS)
-        draw.__doc__ = f"{head}\n\nParameters\n----------\n{known}\n"
+        known = "\n".join(f"    {p.name}: {_OPTIONS[p.name]}." for p in form if p.name in _OPTIONS)
+        draw.__doc__ = f"{head}\n\nParameters:\n{known}\n"
         draw.__dict__["__signature__"] = signature
         return draw
 

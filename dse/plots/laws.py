@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from dse.uncertain.output_law import OutputLaw
     from stochastic import Launch, Law
 
-
 _BINS = 60
 #: Maximum number of outcomes of the pair (max, sum) for which single probabilities are drawn.
 _MAX_OUTCOMES = 20_000_000
@@ -50,6 +49,10 @@ _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
 #: Tail probabilities below this limit are not drawn.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
+#: Boxes narrower than this fraction of the plot show no number.
+_MIN_LABEL_SHARE = 0.02
+_MAX_SLOTS = 48
+_BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
 def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, Any], middle: Any, color: str) -> None:
@@ -77,8 +80,7 @@ def fan(
     _draw_bands(ax, numbers, bands, quantiles[0.5], STYLES["performance"].color)
     if numbers is not across:
         ax.set_xticks(numbers, [str(value) for value in across])
-    ax.set_xlabel(over)
-    ax.set_ylabel(label_with_unit(quantity, laws[0].unit))
+    ax.set(xlabel=over, ylabel=label_with_unit(quantity, laws[0].unit))
     add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
@@ -126,9 +128,8 @@ def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
     ends = law.quantile(0.05), law.quantile(0.95)
     ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
     ax.axvline(law.mean, label="mean", **_LEVEL.line_options())
-    ax.set_xlabel(label_with_unit(law.text, law.unit))
-    ax.set_ylabel("chance to be at most this")
-    ax.set_ylim(0, 1)
+    ax.set(xlabel=label_with_unit(law.text, law.unit), ylabel="chance to be at most this")
+    ax.set_ylim((0, 1))
     add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
@@ -154,14 +155,10 @@ def loss(
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     """Draw the law of a loss: probabilities of bins and of single values, and the CDF.
 
-    Parameters
-    ----------
-    law : Law
-        From :func:`stochastic.imbalance`.
-    groups : int
-        Number of simulated groups.
-    seed : int
-        Seed of the simulation.
+    Parameters:
+        law (Law): From :func:`stochastic.imbalance`.
+        groups (int): Number of simulated groups.
+        seed (int): Seed of the simulation.
     """
     drawn, edges = law.sample(groups, seed=seed), _bin_edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
@@ -171,8 +168,7 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     _draw_atoms(panels[1], law, edges)
     _cdf(panels[2], law, edges, drawn)
     for panel in panels:
-        panel.set_xlim(edges[0] - 0.03 * span, edges[-1] + 0.03 * span)
-        panel.set_xlabel("loss of a group")
+        panel.set(xlim=(edges[0] - 0.03 * span, edges[-1] + 0.03 * span), xlabel="loss of a group")
     figure.suptitle(f"{law.source!r} in {law.lanes} lanes")
     return figure
 
@@ -193,8 +189,7 @@ def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **ma
     ax.errorbar(centres, shares, 2 * error, label="simulated, 2 se", **style)
     for line, (name, value) in zip(("--", ":"), marks.items(), strict=False):
         ax.axvline(value, color="black", lw=1, ls=line, label=name.replace("_", " "))
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("probability of a bin")
+    ax.set(ylim=(0, None), ylabel="probability of a bin")
     ax.set_title(f"mass, and {len(samples):,} simulated {what}", fontsize=10)
     ax.legend(frameon=False, fontsize=8)
 
@@ -272,9 +267,7 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
         waves, mean = (lines[0].coordinates[name] for name in ("waves_time", "launch_time_mean"))
         ax.axvline(waves, label="waves · mean block", **_LEVEL.line_options(lw=1.2))
         ax.axvline(mean, label="mean", **STYLES["result"].line_options(lw=1.2))
-    ax.set_yscale("log")
-    ax.set_ylim(_MIN_TAIL, 1.3)
-    ax.set_ylabel("chance that it lasts longer; dots at 1 %")
+    ax.set(yscale="log", ylim=(_MIN_TAIL, 1.3), ylabel="chance that it lasts longer; dots at 1 %")
     format_time_axis(ax)
     add_legend(ax, at_right=len(lines) > 4)
     return ax
@@ -314,14 +307,10 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
 def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     """Draw the law of a launch: exact and simulated probabilities of bins, and the tail.
 
-    Parameters
-    ----------
-    law : Launch
-        From :func:`stochastic.launch`.
-    step : float
-        Duration of a unit of work in seconds; with 1 the time is drawn in steps.
-    seed : int
-        Seed of the simulation.
+    Parameters:
+        law (Launch): From :func:`stochastic.launch`.
+        step (float): Duration of a unit of work in seconds; with 1 the time is drawn in steps.
+        seed (int): Seed of the simulation.
     """
     times = law.times()
     below = np.asarray(times.cdf_values, dtype=float)
@@ -335,8 +324,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
     _draw_masses(mass, edges, exact, drawn, "launches")
     rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.line_options())
-    rare.set_yscale("log")
-    rare.set_ylim(_MIN_TAIL, 1.3)
+    rare.set(yscale="log", ylim=(_MIN_TAIL, 1.3))
     for q in (0.5, 0.99, 0.9999):
         _mark_quantile(rare, float(law.quantile(q)) * step, 1 - q, f"{q:.4g}", (6, 3))
     rare.set_ylabel("chance that it lasts longer")
@@ -345,12 +333,6 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
     figure.suptitle(f"{law.works[0]!r}: {shape}", fontsize=10)
     return figure
-
-
-#: Boxes narrower than this fraction of the plot show no number.
-_MIN_LABEL_SHARE = 0.02
-_MAX_SLOTS = 48
-_BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
 class WarpPeriod(NamedTuple):
@@ -436,9 +418,7 @@ def timeline(
             at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "bbox": patch}
             ax.text(box.start + long / 2, box.row, str(box.warp + 1), **at)
     label_rows(ax, ["computation", *(f"request {k}" for k in range(1, rows + 1))])
-    ax.set_xlim(0, end)
-    ax.set_xlabel("time [cycles]")
-    ax.set_ylabel("what overlaps")
+    ax.set(xlim=(0, end), xlabel="time [cycles]", ylabel="what overlaps")
     text = f"{end:g} cycles"
     if by_equations:
         inputs: dict[str, Any] = {"comp_cycles": periods * comp, "mem_cycles": periods * memory}
@@ -460,8 +440,7 @@ def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
     ax.barh(lanes, work, 0.7, **_BUSY.area_options(), label="at work")
     rest, idle = longest - np.asarray(work), _IDLE.area_options(alpha=0.4)
     ax.barh(lanes, rest, 0.7, left=work, **idle, label="waiting for the longest")
-    ax.set_xlabel("iterations")
-    ax.set_ylabel("lane")
+    ax.set(xlabel="iterations", ylabel="lane")
     cost, used = longest * len(work), sum(work)
     ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
     add_legend(ax, at_bottom=True, ncols=2)
@@ -515,7 +494,6 @@ def slots(
     set_title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: idle {waited:.1%} of the time")
     ax.set_xlim(0, last or 1)
     format_time_axis(ax)
-    ax.set_yticks([])
-    ax.set_ylabel(f"{len(chosen)} of {int(many):,} slots, the first to end below")
+    ax.set(yticks=[], ylabel=f"{len(chosen)} of {int(many):,} slots, the first to end below")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax

@@ -298,8 +298,7 @@ def efficiency(
         _powers_of_two(ax.xaxis, ds.energy_efficiency)
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
-    ax.set_xlabel(across)
-    ax.set_ylabel("speed-up: baseline time over the new (S)")
+    ax.set(xlabel=across, ylabel="speed-up: baseline time over the new (S)")
     return ax
 
 

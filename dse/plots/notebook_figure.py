@@ -1,7 +1,5 @@
 """Define figures and Axes that notebooks display without pyplot."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

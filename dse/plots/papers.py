@@ -136,19 +136,14 @@ def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, 
 def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figure:
     """Draw a figure of a paper from the model, and mark the numbers that the text prints.
 
-    Parameters
-    ----------
-    name : str
-        The paper, such as ``"hong2012"`` or ``"transit"``.
-    number : int or str
-        Number of the figure.
-    caption : bool
-        Write the caption below the figure.
+    Parameters:
+        name (str): The paper, such as ``"hong2012"`` or ``"transit"``.
+        number (int or str): Number of the figure.
+        caption (bool): Write the caption below the figure.
 
-    Raises
-    ------
-    UnknownNameError
-        The paper or number is unknown, or the figure is not drawn; the message has the reason.
+    Raises:
+        UnknownNameError: The paper or number is unknown, or the figure is not drawn; the message
+            has the reason.
     """
     paper = find_paper(name)
     row = paper.figure(number)

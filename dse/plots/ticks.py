@@ -82,10 +82,8 @@ def _label_size(text: str, font_size: float) -> tuple[float, float]:
 
 def has_names(axis: Any) -> bool:
     """True if the ticks of an axis have names, so that their positions must not change."""
-    formatter, is_fixed = (
-        axis.get_major_formatter(),
-        isinstance(axis.get_major_locator(), FixedLocator),
-    )
+    formatter = axis.get_major_formatter()
+    is_fixed = isinstance(axis.get_major_locator(), FixedLocator)
     return is_fixed and isinstance(formatter, FuncFormatter) and not formatter(math.nan)
 
 

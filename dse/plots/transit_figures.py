@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
 from dse.fitting.rows import read_columns, read_table
-from dse.plots.axes import (
-    add_legend,
-    axes_of,
-    axis_label,
-    format_axis,
-    set_title,
-    split_axes,
-)
+from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, set_title, split_axes
 from dse.plots.data import MAX_SERIES, flags_of
 from dse.plots.style import STYLES, style_of
 from dse.verbs.study import advise

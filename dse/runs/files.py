@@ -31,36 +31,32 @@ def open(  # noqa: A001
     with named columns. They become Datasets like those of a run: ``feasible`` is True where there
     is a measurement, ``status`` says why there is none, and missing numbers are NaN.
 
-    Parameters
-    ----------
-    path : path
-        A zarr, netCDF, CSV or Parquet file that :func:`export` or a run wrote, or measurements.
-    axes : sequence of str, optional
-        Columns of a measured table that identify a configuration; default: the columns that a
-        tuner's file names, or else none (every column is a variable).
-    units : mapping of str to str, optional
-        Units of measured columns, ``{"time": "ms"}``. A header may also end with a unit,
-        ``time [ms]`` or ``Time (ms)``. If a quantity of this library has no unit in the file, the
-        stored (SI) unit is assumed, and the attribute ``assumptions`` says so.
-    shape : {"auto", "grid", "rows"}
-        ``"grid"``: measurements lie over their axes, with NaN where a combination was not measured.
-        ``"rows"``: they lie along ``configuration``. ``"auto"``: a grid if the rows fill at least
-        half of it and no configuration occurs twice, else rows.
-    columns : path or mapping, optional
-        Quantities of columns: ``{"Latency": "time:ms"}``, a TOML file of formulas, or the name of a
-        shipped file. Profiles and some tables need no map.
-    given : mapping, optional
-        Quantities and labels that the file lacks, for all rows: ``{"blocks": 32768}``.
-    add : str or list of str
-        Further quantities of a run's model, which are computed when read; see :func:`derive`.
-    runs : bool
-        Keep each run of repeated measurements, along ``run``: the times in a tuner's file, or the
-        rows of a table that measure the same configuration (``axes``).
+    Parameters:
+        path (path): A zarr, netCDF, CSV or Parquet file that :func:`export` or a run wrote, or
+            measurements.
+        axes (sequence of str, optional): Columns of a measured table that identify a configuration;
+            default: the columns that a tuner's file names, or else none (every column is a
+            variable).
+        units (mapping of str to str, optional): Units of measured columns, ``{"time": "ms"}``. A
+            header may also end with a unit, ``time [ms]`` or ``Time (ms)``. If a quantity of this
+            library has no unit in the file, the stored (SI) unit is assumed, and the attribute
+            ``assumptions`` says so.
+        shape ({"auto", "grid", "rows"}): ``"grid"``: measurements lie over their axes, with NaN
+            where a combination was not measured. ``"rows"``: they lie along ``configuration``.
+            ``"auto"``: a grid if the rows fill at least half of it and no configuration occurs
+            twice, else rows.
+        columns (path or mapping, optional): Quantities of columns: ``{"Latency": "time:ms"}``, a
+            TOML file of formulas, or the name of a shipped file. Profiles and some tables need no
+            map.
+        given (mapping, optional): Quantities and labels that the file lacks, for all rows:
+            ``{"blocks": 32768}``.
+        add (str or list of str): Further quantities of a run's model, which are computed when read;
+            see :func:`derive`.
+        runs (bool): Keep each run of repeated measurements, along ``run``: the times in a tuner's
+            file, or the rows of a table that measure the same configuration (``axes``).
 
-    Raises
-    ------
-    DseError
-        The file does not exist or has no known format, or a unit does not fit.
+    Raises:
+        DseError: The file does not exist or has no known format, or a unit does not fit.
     """
     from sweeps.files.export import open_dataset
 
@@ -90,17 +86,13 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     The new variables are lazy: the model computes them from the axes, tile by tile, when they are
     read. To write them into a store, use :func:`dse.add`.
 
-    Parameters
-    ----------
-    ds : xarray.Dataset
-        Dataset of a run of one study, in memory or opened from a file; or a part of such a Dataset.
-    outputs : str or sequence of str
-        Quantities of the study's model.
+    Parameters:
+        ds (xarray.Dataset): Dataset of a run of one study, in memory or opened from a file; or a
+            part of such a Dataset.
+        outputs (str or sequence of str): Quantities of the study's model.
 
-    Raises
-    ------
-    DseError
-        The Dataset has no readable study, or its model or values have changed since.
+    Raises:
+        DseError: The Dataset has no readable study, or its model or values have changed since.
 
     >>> from dse import Study
     >>> ds = Study(model="transit", axes={"threads": [256, 1024]}, outputs=["ms_throughput"],
@@ -124,11 +116,10 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
 def export(ds: xr.Dataset, path: str | Path) -> Path:
     """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`.
 
-    Raises
-    ------
-    DseError
-        The file exists or has another ending; the format cannot hold a name, label or attribute; or
-        the Dataset is of a store whose run has not finished (load its values first).
+    Raises:
+        DseError: The file exists or has another ending; the format cannot hold a name, label or
+            attribute; or the Dataset is of a store whose run has not finished (load its values
+            first).
     """
     from dse.arguments import require_dataset, require_path
     from sweeps.files.export import export as write

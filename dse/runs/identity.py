@@ -337,7 +337,7 @@ def _value(value: Any) -> Any:
 def contained_study(
     study: StudyData, backend: StoreBackend, theirs: Mapping[str, Any], *, expand: bool
 ) -> StudyData | None:
-    """Return the store's study if it is ``study`` with fewer values or other outputs, or None."""
+    """Return the store's study if only fewer values or other outputs differ; otherwise None."""
     from sweeps.store.layout import StoreLayout
 
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):

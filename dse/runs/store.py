@@ -224,27 +224,20 @@ def add(
     A run of the study without these outputs still recognizes the store. If the call is interrupted,
     the same call continues it.
 
-    Parameters
-    ----------
-    store : path or URL
-        Store of a run.
-    outputs : str or sequence of str
-        Quantities of the study's model.
-    study : Study or path, optional
-        Study of the store; default: the study that the store contains.
-    progress : bool or callable
-        True shows progress after a second; a function receives a
-        :class:`sweeps.runtime.progress.Progress` after each tile.
+    Parameters:
+        store (path or URL): Store of a run.
+        outputs (str or sequence of str): Quantities of the study's model.
+        study (Study or path, optional): Study of the store; default: the study that the store
+            contains.
+        progress (bool or callable): True shows progress after a second; a function receives a
+            :class:`sweeps.runtime.progress.Progress` after each tile.
 
-    Returns
-    -------
-    xarray.Dataset
-        The Dataset of the opened store.
+    Returns:
+        xarray.Dataset: The Dataset of the opened store.
 
-    Raises
-    ------
-    DseError
-        The store is not finished, its model or values have changed, or a quantity is unknown.
+    Raises:
+        DseError: The store is not finished, its model or values have changed, or a quantity is
+            unknown.
     """
     backend = _existing_store(store)
     with progress_listener(progress) as listener, write_lock(backend):
@@ -269,24 +262,17 @@ def verify(
 ) -> VerifyResult:
     """Compare every shard, record and metadata file of a store with its checksum.
 
-    Parameters
-    ----------
-    store : path or URL
-        Store of a run, finished or not.
-    repair : bool
-        Compute the damaged tiles again.
-    study, progress
-        See :func:`add`; the progress counts the repaired tiles.
+    Parameters:
+        store (path or URL): Store of a run, finished or not.
+        repair (bool): Compute the damaged tiles again.
+        study, progress: See :func:`add`; the progress counts the repaired tiles.
 
-    Returns
-    -------
-    sweeps.store.verify.VerifyResult
-        ``damages`` lists files, each with its problem, its tile and the tile's configurations.
+    Returns:
+        sweeps.store.verify.VerifyResult: ``damages`` lists files, each with its problem, its tile
+        and the tile's configurations.
 
-    Raises
-    ------
-    DseError
-        There is no store, or its study cannot be read.
+    Raises:
+        DseError: There is no store, or its study cannot be read.
     """
     backend = _existing_store(store)
     with ExitStack() as stack:

@@ -101,21 +101,18 @@ def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
-    """Merge flag attributes. If a value has several meanings, return one mapping per model."""
+    """Merge flag attributes. If a value has several words, return one mapping per model."""
     flagged = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
     if not flagged:
         return {}
     values = {m: np.atleast_1d(attrs["flag_values"]).tolist() for m, attrs in flagged.items()}
-    meanings = {m: str(attrs["flag_meanings"]) for m, attrs in flagged.items()}
+    words = {m: str(attrs["flag_meanings"]) for m, attrs in flagged.items()}
     together: dict[int, set[str]] = {}
     for model, flags in values.items():
-        for flag, meaning in zip(flags, meanings[model].split(), strict=True):
+        for flag, meaning in zip(flags, words[model].split(), strict=True):
             together.setdefault(flag, set()).add(meaning)
     if len(flagged) == len(each) and all(len(several) == 1 for several in together.values()):
         known = dict(sorted(together.items()))
         flat = " ".join(meaning for several in known.values() for meaning in several)
         return {"flag_values": np.array(list(known), dtype=np.int8), "flag_meanings": flat}
-    return {
-        "flag_values_by_model": json.dumps(values),
-        "flag_meanings_by_model": json.dumps(meanings),
-    }
+    return {"flag_values_by_model": json.dumps(values), "flag_meanings_by_model": json.dumps(words)}

@@ -17,7 +17,7 @@ from typing import Any
 
 from dse.toml_text import read_toml
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
-from symbolic.file_access import TEXT_LIMIT, check_file, is_within, search_folders
+from symbolic.file_access import TEXT_LIMIT, FileScope, check_file, is_within, search_folders
 from symbolic.library import user_files
 
 _STUDY_KEYS = (
@@ -66,10 +66,15 @@ def is_trusted(file: Path, folder: Path) -> bool:
     return is_within(file, [folder, *search_folders()])
 
 
-def check_code(
-    tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
-) -> None:
-    """Raise DseError if a model file may not run; by default :func:`is_trusted` decides."""
+def study_arguments(
+    path: str | Path, is_allowed: Callable[[Path], bool] | None = None
+) -> dict[str, Any]:
+    """Return the arguments of :class:`dse.Study` in a study file.
+
+    Raises DseError if a model file may not run; by default :func:`is_trusted` decides.
+    """
+    path = Path(path)
+    tree, folder = read_study_file(path), path.resolve().parent
     for file in _model_files(tree, folder):
         if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
             raise DseError(
@@ -78,6 +83,7 @@ def check_code(
                 f"DSE_PATH={shlex.quote(str(file.parent))}"
             )
         check_file(file, "model file", TEXT_LIMIT)
+    return {**tree, "folder": FileScope(folder, folder)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +118,8 @@ class ModelCode:
 def find_model_code(path: str | Path) -> list[ModelCode]:
     """List the Python files that a study would run, except shipped models; run none of them.
 
-    Raises
-    ------
-    DseError
-        The study cannot be read, or names a model that does not exist.
+    Raises:
+        DseError: The study cannot be read, or names a model that does not exist.
     """
     path = Path(path)
     folder = path.resolve().parent

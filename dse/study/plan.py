@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
     from symbolic.quantity import Quantity
 
-
 #: A number without a unit is reported if it leaves the typical range by more than this factor.
 _UNUSUAL_FACTOR = 1000
 #: Units that the user may have meant by a number without a unit, the likeliest first.

@@ -165,11 +165,6 @@ def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> l
     return impossible_rows(study, {n: np.array([one[n] for one in at]) for n in grid.axes})
 
 
-def impossible_data(passed: Sequence[Impossible]) -> dict[str, Any]:
-    """Return the exceeded limits as plain data for JSON; empty if there are none."""
-    return {"impossible": [each.to_dict() for each in passed]} if passed else {}
-
-
 def without_impossible(answer: Answer, passed: Sequence[Impossible]) -> Answer:
     """Return the answer of a Dataset without the values that are impossible."""
     if not passed:

@@ -112,5 +112,4 @@ def require_random_inputs(study: Any) -> RandomInputs:
             '"normal: 600 cycles, 10 %" (random= in Python), or assumed = true for the inputs that '
             "nobody published for the machine"
         )
-    result: RandomInputs = study.random_inputs
-    return result
+    return study.random_inputs

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dse.display import warn_failures
-from dse.inputs.merge import StudyInputs, by_quantity_name, copy_nested, merge_inputs, with_declared
-from dse.study.file import check_code, read_study_file
+from dse.inputs.merge import (
+    StudyInputs,
+    by_quantity_name,
+    copy_nested,
+    merge_inputs,
+    with_declared,
+    workload_entries,
+)
+from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
 from sweeps.grid.axes import parse_axis
 from sweeps.grid.build import build_grid
@@ -22,7 +29,7 @@ from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse, parse_output
-from symbolic.file_access import FileScope, PathBase, base_folder
+from symbolic.file_access import PathBase, base_folder
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import Node, references
@@ -91,27 +98,20 @@ class StudyData:
         If the model is a Python file, that file runs; ``dse.study.file.find_model_code`` lists such
         files without running them.
 
-        Parameters
-        ----------
-        path : path
-            The TOML file.
-        allow : callable, optional
-            Called with the path of each model file before the file runs; if it returns a false
-            value, the file does not run and DseError is raised. It is not called for shipped
-            models. Default: files below the folder of the study or in ``DSE_PATH`` may run.
+        Parameters:
+            path (path): The TOML file.
+            allow (callable, optional): Called with the path of each model file before the file
+                runs; if it returns a false value, the file does not run and DseError is raised. It
+                is not called for shipped models. Default: files below the folder of the study or in
+                ``DSE_PATH`` may run.
 
-        Raises
-        ------
-        DseError
-            The file cannot be read, is not TOML, has an unknown key, or names a model file that may
-            not run.
+        Raises:
+            DseError: The file cannot be read, is not TOML, has an unknown key, or names a model
+                file that may not run.
         """
         if not isinstance(path, (str, Path)):
             raise DseError(f"the study {path!r}: expected the path of a TOML file")
-        path = Path(path)
-        tree, folder = read_study_file(path), path.resolve().parent
-        check_code(tree, folder, allow)
-        return cls(**tree, folder=FileScope(folder, folder))
+        return cls(**study_arguments(path, allow))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments of the constructor; unpickling loads the equations by name again."""
@@ -120,8 +120,7 @@ class StudyData:
 
     @property
     def _parts(self) -> StudyInputs:
-        parts: StudyInputs = self._cache["parts"]
-        return parts
+        return self._cache["parts"]
 
     def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
@@ -134,7 +133,7 @@ class StudyData:
         if self.random:
             from dse.uncertain.draws import read_random
 
-            laws = self._laws_with_assumed(model, axes)
+            model, laws = self._with_model_error(model, self._laws_with_assumed(model, axes))
             uncertain = read_random(laws, model.quantities, self.folder)
         if uncertain is not None:
             if DRAW in self.axes:
@@ -185,11 +184,28 @@ class StudyData:
             raise DseError("random: assumed = true, but no output depends on an assumed input")
         return laws
 
+    def _with_model_error(self, model: Model, laws: dict[str, Any]) -> tuple[Model, dict[str, Any]]:
+        """Return the model and the laws, with the measured error in the time of a counted kernel.
+
+        With ``model_error = false`` in the table ``[random]``, there is no error.
+        """
+        from dse.catalog.entries import machine
+        from dse.uncertain.model_errors import with_model_error
+
+        wanted = laws.pop("model_error", True)
+        if not isinstance(wanted, bool):
+            raise DseError(f"random: model_error = {wanted!r}, expected true or false")
+        names = self.workload or self.axes.get("workload")
+        values = [entry.values for entry in workload_entries(model, names, self.folder)]
+        if not wanted or not any({"launch_bytes", "dram_bytes"} & {*each} for each in values):
+            return model, laws
+        name = machine(self.machine, folder=self.folder).name if self.machine else ""
+        given = {name for each in (self.set, self.axes, *values) for name in each}
+        model, law = with_model_error(model, name, given)
+        return model, laws if law is None else {**laws, "model_error": law}
+
     def grid(
-        self,
-        outputs: Iterable[str] = (),
-        where: Iterable[str] = (),
-        draws: bool = False,
+        self, outputs: Iterable[str] = (), where: Iterable[str] = (), draws: bool = False
     ) -> Grid:
         """Return the grid of the study, with additional outputs and constraints.
 
@@ -203,20 +219,24 @@ class StudyData:
                 self._cache[key] = self._full_grid(*key[:2])
             else:
                 self._cache[key] = self._drop_draws(self.grid(*key[:2], draws=True), key[0])
-        grid: Grid = self._cache[key]
-        return grid
+        return self._cache[key]
 
     @property
     def random_inputs(self) -> RandomInputs | None:
         """The random inputs of the study; None if no input is random."""
-        result: RandomInputs | None = self._cache["uncertain"]
-        return result
+        return self._cache["uncertain"]
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the parts of laws that lie outside a domain and were cut off."""
+        """Sentences on parts of laws that were cut off, and on the error of the model."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
-        return [f"{name}: {text}" for name, text in cut.items()]
+        notes = [f"{name}: {text}" for name, text in cut.items()]
+        if "model_error" in self._parts.model.quantities:
+            notes.append(
+                "time: with the measured error of the model for kernels of its class; leave it out "
+                "by model_error = false in random"
+            )
+        return notes
 
     def _outputs(self) -> tuple[str, ...]:
         if self.outputs is None:
@@ -225,11 +245,8 @@ class StudyData:
 
     def _output_statistics(self) -> frozenset[str]:
         """Return the statistics among the outputs of a run, whose tables queries can reuse."""
-        outputs = self._outputs()
-        names = [
-            *outputs,
-            *(n for name in outputs for n in mean_and_error(name, self._parts.model)),
-        ]
+        outputs, model = self._outputs(), self._parts.model
+        names = {*outputs, *(n for name in outputs for n in mean_and_error(name, model))}
         return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
@@ -301,14 +318,10 @@ class StudyData:
             attributes = provenance_attributes(self.text(), self.grid(), self._parts)
             attributes |= {"notes": dumps(self.notes)} if self.notes else {}
             self._cache["attributes"] = attributes
-        result: dict[str, Any] = self._cache["attributes"]
-        return result
+        return self._cache["attributes"]
 
     def _query_grid(
-        self,
-        texts: Sequence[str | Goal],
-        where: str | Sequence[str],
-        per: Sequence[str] = (),
+        self, texts: Sequence[str | Goal], where: str | Sequence[str], per: Sequence[str] = ()
     ) -> Grid:
         """Return the grid for a query, and warn of points at which a formula fails.
 

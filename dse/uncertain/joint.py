@@ -119,6 +119,8 @@ def read_joint_law(
     CSV file.
     """
     where = f"random {key}"
+    if isinstance(value, JointRows):
+        return value
     if hasattr(value, "covariance"):
         return joint_normal_of_fit(value, None, quantities, where)
     if not isinstance(value, Mapping):

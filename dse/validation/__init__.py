@@ -83,61 +83,49 @@ def validate(
     not left out together with the predicted row. No row is dropped: a row that cannot be predicted
     counts as missing.
 
-    Parameters
-    ----------
-    model, machine, workload, set, prefer :
-        As for :func:`dse.evaluate`.
-    data : path, DataFrame, Dataset or mapping of arrays
-        As for :func:`dse.fit`, or any file that :func:`dse.open` reads. Columns that are not
-        quantities of the model may be used as labels and in formulas.
-    to : str, optional
-        The measured quantity; default: the main output of the model that has a column, if there
-        is only one.
-    columns : sequence or mapping, optional
-        As for :func:`dse.fit`; default: ``to`` and every column that is an input of the model.
-    free, start, bounds, residuals, progress :
-        As for :func:`dse.fit`.
-    own : mapping of str to sequence of str, optional
-        A column, and more free quantities with one value for each label of the column:
-        ``{"kernel": ["stall_time", "core_cycles"]}``, as ``per`` of :func:`dse.fit`. They are
-        fitted to known rows of the same label; without such rows the prediction is missing.
-    leave_out : str or sequence of str
-        Columns; rows with equal values in these columns are left out together. ``"row"`` leaves
-        out each row by itself.
-    folds : int
-        If there are more labels than this, several random labels are left out together.
-    per : str or sequence of str
-        Columns, or axes of a Dataset. For each of their labels the model and each baseline are
-        scored separately. Default: each label that is left out, if there are few.
-    within : str or sequence of str
-        Columns; rows with equal values in these columns form a *space*, in which the configuration
-        with the smallest prediction is chosen. Its slowdown is its measured value over the smallest
-        measured value in the space. Of equally good predictions the first is chosen; the mean over
-        these ties is scored separately.
-    choose : str or sequence of str
-        Columns that identify a configuration, for the baseline that always chooses the same one.
-    draws : (int, int), optional
-        Number and size of random parts of each space, which replace the whole spaces.
-    budget : int
-        Number of configurations that the random search (a baseline) measures.
-    along : str, optional
-        A column over which a baseline interpolates linearly between known rows with the same label
-        of ``own``, or if there is no ``own``, in the same space.
-    baselines : mapping of str to str
-        Formulas of columns and given values, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
-        ``leave_out``, each formula times a factor learnt from the known rows is also scored.
-    orders : mapping of str to str
-        Formulas that predict no value, but whose smallest value chooses a configuration:
-        ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
-    interval : float
-        Level of the prediction intervals. With ``leave_out``, they are learnt from the errors of
-        the other rows, each predicted when it was left out.
+    Parameters:
+        model, machine, workload, set, prefer: As for :func:`dse.evaluate`.
+        data (path, DataFrame, Dataset or mapping of arrays): As for :func:`dse.fit`, or any file
+            that :func:`dse.open` reads. Columns that are not quantities of the model may be used as
+            labels and in formulas.
+        to (str, optional): The measured quantity; default: the main output of the model that has a
+            column, if there is only one.
+        columns (sequence or mapping, optional): As for :func:`dse.fit`; default: ``to`` and every
+            column that is an input of the model.
+        free, start, bounds, residuals, progress: As for :func:`dse.fit`.
+        own (mapping of str to sequence of str, optional): A column, and more free quantities with
+            one value for each label of the column: ``{"kernel": ["stall_time", "core_cycles"]}``,
+            as ``per`` of :func:`dse.fit`. They are fitted to known rows of the same label; without
+            such rows the prediction is missing.
+        leave_out (str or sequence of str): Columns; rows with equal values in these columns are
+            left out together. ``"row"`` leaves out each row by itself.
+        folds (int): If there are more labels than this, several random labels are left out
+            together.
+        per (str or sequence of str): Columns, or axes of a Dataset. For each of their labels the
+            model and each baseline are scored separately. Default: each label that is left out, if
+            there are few.
+        within (str or sequence of str): Columns; rows with equal values in these columns form a
+            *space*, in which the configuration with the smallest prediction is chosen. Its slowdown
+            is its measured value over the smallest measured value in the space. Of equally good
+            predictions the first is chosen; the mean over these ties is scored separately.
+        choose (str or sequence of str): Columns that identify a configuration, for the baseline
+            that always chooses the same one.
+        draws ((int, int), optional): Number and size of random parts of each space, which replace
+            the whole spaces.
+        budget (int): Number of configurations that the random search (a baseline) measures.
+        along (str, optional): A column over which a baseline interpolates linearly between known
+            rows with the same label of ``own``, or if there is no ``own``, in the same space.
+        baselines (mapping of str to str): Formulas of columns and given values, ``{"bytes":
+            "dram_bytes / mem_bandwidth"}``. With ``leave_out``, each formula times a factor learnt
+            from the known rows is also scored.
+        orders (mapping of str to str): Formulas that predict no value, but whose smallest value
+            chooses a configuration: ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
+        interval (float): Level of the prediction intervals. With ``leave_out``, they are learnt
+            from the errors of the other rows, each predicted when it was left out.
 
-    Raises
-    ------
-    DseError
-        As for :func:`dse.fit`; also for free quantities without ``leave_out``, and if all rows have
-        the same label.
+    Raises:
+        DseError: As for :func:`dse.fit`; also for free quantities without ``leave_out``, and if all
+            rows have the same label.
 
     >>> rows = {"threads_in_ms": [64, 128, 256, 512, 1024, 2048],
     ...         "attained_bandwidth [GB/s]": [1, 2, 4, 8, 8, 8]}

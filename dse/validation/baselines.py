@@ -115,8 +115,7 @@ def baseline_scorers(
             scaled = fit_median_factor(measured, folds, values)
             result[f"{name}, one factor{elsewhere}"] = make_scorer(scaled)
     for name, text in request.orders.items():
-        values = _evaluate(text, request, model, table, rows)
-        result[name] = make_scorer(values, errors=False)
+        result[name] = make_scorer(_evaluate(text, request, model, table, rows), errors=False)
     if request.along is not None:
         name, _ = table.find_column(request.along)
         x = to_floats(table.columns[name], name)[rows.places]

@@ -30,20 +30,15 @@ MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdow
 class Score:
     """Measures of the quality of predictions; NaN if a measure does not apply.
 
-    Attributes
-    ----------
-    median, mean, p90 : float
-        Median, mean and 90 % quantile of |predicted - measured| / |measured| over predicted rows.
-    rank : float
-        Spearman's rank correlation: the mean over the spaces in which a choice is made, or, without
-        spaces, the value for all rows.
-    slowdown_median, slowdown_p90 : float
-        Median and 90 % quantile over the spaces of the slowdown: the measured value of the row with
-        the smallest prediction over the smallest measured value.
-    coverage : float
-        Share of the rows whose measured value is within the prediction interval.
-    missing : int
-        Rows without a prediction, because a rule is broken or no number results.
+    Attributes:
+        median, mean, p90: Median, mean and 90 % quantile of |predicted - measured| / |measured|
+            over predicted rows.
+        rank: Spearman's rank correlation: the mean over the spaces in which a choice is made, or,
+            without spaces, the value for all rows.
+        slowdown_median, slowdown_p90: Median and 90 % quantile over the spaces of the slowdown: the
+            measured value of the row with the smallest prediction over the smallest measured value.
+        coverage: Share of the rows whose measured value is within the prediction interval.
+        missing: Rows without a prediction, because a rule is broken or no number results.
     """
 
     median: float = math.nan
@@ -187,31 +182,20 @@ def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0
 class Validation(Report):
     """Predictions of measured rows, compared with trivial baselines.
 
-    Attributes
-    ----------
-    model, to, rows : str, str, int
-        The model, the measured quantity, and the number of rows.
-    how : str
-        A description of what was left out and fitted when rows were predicted.
-    score : Score
-        Score of the model's predictions.
-    drawn : Score or None
-        Slowdowns of the model as means over equally good choices; None if there are no ties.
-    baselines : mapping of str to Score
-        Score of each baseline. If it has ties, the mean over them is another entry.
-    per : tuple of str
-        The columns for whose labels separate scores were requested.
-    by, baselines_by : mapping of str to Score, mapping of str to mappings of str to Score
-        Scores of the model, and of each baseline, for each of these labels. Default: for each label
-        that was left out, if there are few.
-    fitted : tuple of mappings
-        The fitted values of each fold.
-    measured, predicted : array
-        The values of each row in the stored unit; NaN if there is no prediction.
-    low, high : array
-        The prediction interval of each row; NaN if none was learnt.
-    labels : tuple of str
-        The left-out label of each row.
+    Attributes:
+        model, to, rows: The model, the measured quantity, and the number of rows.
+        how: A description of what was left out and fitted when rows were predicted.
+        score: Score of the model's predictions.
+        drawn: Slowdowns of the model as means over equally good choices; None if there are no ties.
+        baselines: Score of each baseline. If it has ties, the mean over them is another entry.
+        per: The columns for whose labels separate scores were requested.
+        by, baselines_by: Scores of the model, and of each baseline, for each of these labels.
+            Default: for each label that was left out, if there are few.
+        fitted: The fitted values of each fold.
+        measured, predicted: The values of each row in the stored unit; NaN if there is no
+            prediction.
+        low, high: The prediction interval of each row; NaN if none was learnt.
+        labels: The left-out label of each row.
     """
 
     model: str

@@ -57,22 +57,16 @@ def histogram(
 ) -> xr.Dataset:
     """Count the feasible configurations in each bin of a quantity or formula.
 
-    Parameters
-    ----------
-    quantity : str
-        A quantity or formula.
-    bins : int or sequence
-        Number of bins of equal width between the smallest and largest finite value; or the edges
-        of the bins, as numbers or texts with units. A bin includes its lower edge; the last bin
-        also includes its upper edge.
-    source, where, per, progress
-        See :func:`optimum`.
+    Parameters:
+        quantity (str): A quantity or formula.
+        bins (int or sequence): Number of bins of equal width between the smallest and largest
+            finite value; or the edges of the bins, as numbers or texts with units. A bin includes
+            its lower edge; the last bin also includes its upper edge.
+        source, where, per, progress: See :func:`optimum`.
 
-    Returns
-    -------
-    xarray.Dataset
-        ``configurations`` along ``bin``, with the edges ``low`` and ``high``; the attributes
-        ``below``, ``above`` and ``undefined`` count values outside the bins and NaN.
+    Returns:
+        xarray.Dataset: ``configurations`` along ``bin``, with the edges ``low`` and ``high``; the
+        attributes ``below``, ``above`` and ``undefined`` count values outside the bins and NaN.
     """
     from sweeps.query.distribution import histogram as histogram_of
 
@@ -96,14 +90,10 @@ def quantiles(
     inverse of the distribution function). It is the value of some configuration; q = 0 gives the
     minimum. The result has the dimension ``quantile``.
 
-    Parameters
-    ----------
-    quantity : str
-        A quantity or formula.
-    q : float or sequence of float
-        Levels from 0 to 1.
-    source, where, per, progress
-        See :func:`optimum`.
+    Parameters:
+        quantity (str): A quantity or formula.
+        q (float or sequence of float): Levels from 0 to 1.
+        source, where, per, progress: See :func:`optimum`.
     """
     from sweeps.query.distribution import quantiles as quantiles_of
 
@@ -146,27 +136,22 @@ def fold(
     Nothing is stored. Each thread, or each worker of a cluster, has a separate fold and feeds it
     with a part of the longest axis; then the folds are merged in the order of the axis.
 
-    Parameters
-    ----------
-    make : callable
-        Function that returns an empty fold: an object with ``feed(values, weight)``,
-        ``merge(other)`` and ``answer()``; see :class:`sweeps.query.distribution.Fold`.
-    formulas : str or list of str
-        Quantities or formulas. The array ``values`` has the shape (formulas, configurations); each
-        of its columns represents ``weight`` configurations.
-    source, where, per, progress
-        See :func:`optimum`; ``progress`` may be a callable.
-    client : distributed.Client or str, optional
-        A dask.distributed cluster, or the address of its scheduler. Its workers feed the folds;
-        they must see the files that the study names, and the store.
-    workers : int, optional
-        Number of local processes that feed the folds; they end with the query. See :func:`run`.
+    Parameters:
+        make (callable): Function that returns an empty fold: an object with ``feed(values,
+            weight)``, ``merge(other)`` and ``answer()``; see
+            :class:`sweeps.query.distribution.Fold`.
+        formulas (str or list of str): Quantities or formulas. The array ``values`` has the shape
+            (formulas, configurations); each of its columns represents ``weight`` configurations.
+        source, where, per, progress: See :func:`optimum`; ``progress`` may be a callable.
+        client (distributed.Client or str, optional): A dask.distributed cluster, or the address of
+            its scheduler. Its workers feed the folds; they must see the files that the study names,
+            and the store.
+        workers (int, optional): Number of local processes that feed the folds; they end with the
+            query. See :func:`run`.
 
-    Returns
-    -------
-    object
-        The result of ``answer()``. With ``per``, the results along these axes: a DataArray if they
-        are numbers, a Dataset if they are Datasets.
+    Returns:
+        object: The result of ``answer()``. With ``per``, the results along these axes: a DataArray
+        if they are numbers, a Dataset if they are Datasets.
 
     >>> from dse import Study
     >>> class Mean:
@@ -249,37 +234,31 @@ def sensitivity(
     The indices are exact for the grid: all feasible points with finite values are evaluated, with
     equal weights. They are evaluated in blocks, so the grid may exceed memory.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        A study, a run, or measurements over a grid.
-    output : str or list of str, optional
-        Quantities or formulas; default: every output that is a number and varies.
-    per : str or list of str, optional
-        Axes; the analysis over the other axes is made separately for each of their values.
-    at : mapping, optional
-        The configuration at which elasticities are computed, one value for each axis; default: the
-        middle value of each axis, or the nearest configuration that is feasible and finite.
-    where, progress
-        See :func:`optimum`.
+    Parameters:
+        source (Study, Comparison, Dataset or path): A study, a run, or measurements over a grid.
+        output (str or list of str, optional): Quantities or formulas; default: every output that is
+            a number and varies.
+        per (str or list of str, optional): Axes; the analysis over the other axes is made
+            separately for each of their values.
+        at (mapping, optional): The configuration at which elasticities are computed, one value for
+            each axis; default: the middle value of each axis, or the nearest configuration that is
+            feasible and finite.
+        where, progress: See :func:`optimum`.
 
-    Returns
-    -------
-    xarray.Dataset
-        Over ``output`` and ``axis``: ``first`` is the share of the variance that the axis explains
-        alone; ``total`` is the share that remains if all other axes are known, which includes
-        interactions; ``low`` and ``high`` are the smallest and largest mean along the axis, and
-        ``over_<axis>`` is the mean at each value. Over ``output``: ``mean``, ``std``, ``counted``
-        (of ``points``), and ``value`` at the configuration. Over ``output`` and ``input``:
-        ``elasticity``, d log(output) / d log(input). It is computed by small steps of each input
-        of the model; for a Dataset, between neighbours along each axis. ``elasticity_down`` and
-        ``elasticity_up`` are one-sided. If they differ, at the border of a regime, ``elasticity``
-        is NaN.
+    Returns:
+        xarray.Dataset: Over ``output`` and ``axis``: ``first`` is the share of the variance that
+        the axis explains alone; ``total`` is the share that remains if all other axes are known,
+        which includes interactions; ``low`` and ``high`` are the smallest and largest mean along
+        the axis, and ``over_<axis>`` is the mean at each value. Over ``output``: ``mean``, ``std``,
+        ``counted`` (of ``points``), and ``value`` at the configuration. Over ``output`` and
+        ``input``: ``elasticity``, d log(output) / d log(input). It is computed by small steps of
+        each input of the model; for a Dataset, between neighbours along each axis.
+        ``elasticity_down`` and ``elasticity_up`` are one-sided. If they differ, at the border of a
+        regime, ``elasticity`` is NaN.
 
-    Raises
-    ------
-    DseError
-        An output is unknown, is not a number, or is constant; or no point is feasible and finite.
+    Raises:
+        DseError: An output is unknown, is not a number, or is constant; or no point is feasible and
+            finite.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},

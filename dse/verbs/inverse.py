@@ -32,42 +32,33 @@ def borders(
     tabulated values, the border is a value of the axis. Interval enclosures prove that there are no
     further borders between the values that were evaluated.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        Study to query. For a Dataset or store, this is its study; for a comparison, each study.
-    quantity : str, optional
-        A case, bound, category or limiter; a quantity that is the minimum or maximum of several
-        terms (its regimes); ``feasible``; or a condition, such as ``"time <= 2 ms"``. Default:
-        the first case or bound among the outputs.
-    along : str, list of str or mapping, optional
-        Quantities to vary, one at a time; default: all axes of numbers. An axis varies over its
-        values. Any other quantity varies over its domain, from its value divided by up to 2**64
-        to its value times up to 2**64. A mapping gives the ends:
-        ``{"mem_bandwidth": ("50 GB/s", "2 TB/s")}``.
-    at : mapping, optional
-        Values at which axes are fixed; the answer then does not contain these axes.
-    where : str or list of str
-        Constraints besides those of the study; infeasible points count as a separate case.
-    closed_form : bool
-        Also solve for the borders that occur, if the model has closed forms, and store the
-        expressions in the attribute ``closed_forms`` (JSON).
-    progress : bool
-        Show progress on standard error after one second.
+    Parameters:
+        source (Study, Comparison, Dataset or path): Study to query. For a Dataset or store, this is
+            its study; for a comparison, each study.
+        quantity (str, optional): A case, bound, category or limiter; a quantity that is the minimum
+            or maximum of several terms (its regimes); ``feasible``; or a condition, such as ``"time
+            <= 2 ms"``. Default: the first case or bound among the outputs.
+        along (str, list of str or mapping, optional): Quantities to vary, one at a time; default:
+            all axes of numbers. An axis varies over its values. Any other quantity varies over its
+            domain, from its value divided by up to 2**64 to its value times up to 2**64. A mapping
+            gives the ends: ``{"mem_bandwidth": ("50 GB/s", "2 TB/s")}``.
+        at (mapping, optional): Values at which axes are fixed; the answer then does not contain
+            these axes.
+        where (str or list of str): Constraints besides those of the study; infeasible points count
+            as a separate case.
+        closed_form (bool): Also solve for the borders that occur, if the model has closed forms,
+            and store the expressions in the attribute ``closed_forms`` (JSON).
+        progress (bool): Show progress on standard error after one second.
 
-    Returns
-    -------
-    xarray.Dataset
-        The case at each configuration. Three variables have the further dimensions ``along`` and
-        ``side`` (below, above): ``border`` is the next border in the unit of the quantity (NaN for
-        none; for integers, the first number beyond the border), ``beyond`` is the case beyond the
-        border, and ``distance`` the distance to it. The attribute ``undecided`` is the number of
-        intervals that could not be proven free of borders.
+    Returns:
+        xarray.Dataset: The case at each configuration. Three variables have the further dimensions
+        ``along`` and ``side`` (below, above): ``border`` is the next border in the unit of the
+        quantity (NaN for none; for integers, the first number beyond the border), ``beyond`` is the
+        case beyond the border, and ``distance`` the distance to it. The attribute ``undecided`` is
+        the number of intervals that could not be proven free of borders.
 
-    Raises
-    ------
-    DseError
-        The quantity has no cases, an axis has no order, or the answer is too large.
+    Raises:
+        DseError: The quantity has no cases, an axis has no order, or the answer is too large.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},
@@ -102,29 +93,24 @@ def meets(
     that none does. Few points are evaluated, so even 10**15 configurations can be described
     exactly.
 
-    Parameters
-    ----------
-    targets : str or list of str
-        Conditions, such as ``["time <= 2 ms", "energy <= 1 J"]``.
-    per : str or list of str, optional
-        Axes along which each box has a single value; counts are given for each value.
-    boxes : int
-        Maximum number of boxes; boxes that are undecided when it is reached stay open.
-    time_limit : float, optional
-        Seconds after which undecided boxes stay open. An interrupt has the same effect; see
-        :func:`optimum`.
-    source, where, progress
-        See :func:`borders`. Constraints and rules of the study must be met, too.
+    Parameters:
+        targets (str or list of str): Conditions, such as ``["time <= 2 ms", "energy <= 1 J"]``.
+        per (str or list of str, optional): Axes along which each box has a single value; counts are
+            given for each value.
+        boxes (int): Maximum number of boxes; boxes that are undecided when it is reached stay open.
+        time_limit (float, optional): Seconds after which undecided boxes stay open. An interrupt
+            has the same effect; see :func:`optimum`.
+        source, where, progress: See :func:`borders`. Constraints and rules of the study must be
+            met, too.
 
-    Returns
-    -------
-    xarray.Dataset
-        Along ``box``: the first and last value on each axis (``<axis>_first``, ``<axis>_last``);
-        ``certain``, which is true if all configurations in the box meet the targets (otherwise the
-        box is open); ``points``, the number of configurations in the box. Boxes do not overlap.
-        Certain boxes come first, in order of decreasing size. ``inner`` is the number of
-        configurations that certainly meet the targets, ``outer`` the number of those that may meet
-        them, ``total`` the number of all. The attribute ``complete`` is 1 if no box is open.
+    Returns:
+        xarray.Dataset: Along ``box``: the first and last value on each axis (``<axis>_first``,
+        ``<axis>_last``); ``certain``, which is true if all configurations in the box meet the
+        targets (otherwise the box is open); ``points``, the number of configurations in the box.
+        Boxes do not overlap. Certain boxes come first, in order of decreasing size. ``inner`` is
+        the number of configurations that certainly meet the targets, ``outer`` the number of those
+        that may meet them, ``total`` the number of all. The attribute ``complete`` is 1 if no box
+        is open.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": range(1, 2001), "intensity": range(1, 65)},
@@ -161,26 +147,22 @@ def ranges(
     monotone in an input, the bounds are attained. Otherwise they are tightened until they are
     almost attained, or until a work limit is reached.
 
-    Parameters
-    ----------
-    within : mapping
-        Tolerance of each uncertain input: relative, ``{"mem_bandwidth": "5 %"}``; absolute,
-        ``"3 GB/s"``; or the ends, ``("110 GB/s", "120 GB/s")``. Values stay within their domain.
-        If an equation computes a quantity, the quantity varies independently of the equation.
-    outputs : str or list of str, optional
-        Quantities or formulas; default: the outputs of the study that are numbers.
-    minimize, maximize : str, optional
-        Objective; the answer then says which configurations can be the best.
-    source, where, progress
-        See :func:`borders`.
+    Parameters:
+        within (mapping): Tolerance of each uncertain input: relative, ``{"mem_bandwidth": "5 %"}``;
+            absolute, ``"3 GB/s"``; or the ends, ``("110 GB/s", "120 GB/s")``. Values stay within
+            their domain. If an equation computes a quantity, the quantity varies independently of
+            the equation.
+        outputs (str or list of str, optional): Quantities or formulas; default: the outputs of the
+            study that are numbers.
+        minimize, maximize (str, optional): Objective; the answer then says which configurations can
+            be the best.
+        source, where, progress: See :func:`borders`.
 
-    Returns
-    -------
-    xarray.Dataset
-        Each output along ``end``: its lower bound, its value with the given inputs, and its upper
-        bound; NaN if a bound is unknown. With constraints, ``certainly_feasible`` is true if a
-        configuration is feasible for all inputs, and ``possibly_feasible`` if it may be feasible
-        for some. With an objective, ``can_be_best`` is False if, for all inputs, another
+    Returns:
+        xarray.Dataset: Each output along ``end``: its lower bound, its value with the given inputs,
+        and its upper bound; NaN if a bound is unknown. With constraints, ``certainly_feasible`` is
+        true if a configuration is feasible for all inputs, and ``possibly_feasible`` if it may be
+        feasible for some. With an objective, ``can_be_best`` is False if, for all inputs, another
         configuration is better. Configurations are compared with each input at the same point
         between its lower and its upper end.
 

@@ -39,45 +39,36 @@ def optimum(
     Infeasible points and NaN are never optimal. For a finished store, its study is queried and the
     stored values are not read; if its model is missing or has changed, these values are scanned.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        Data to query. ``method="certified"``, ``time_limit`` and ``gap`` need a study, or the
-        store of one.
-    minimize, maximize : str or list of str
-        A quantity or formula, or several in order of priority: later objectives break ties. A
-        minus sign reverses the direction of an objective (``"-throughput"``).
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows; the optimum is found separately for each of their
-        values. If there is none, the result is NaN, -1, False or an empty label.
-    top : int
-        Number of configurations to return, the best first (dimension ``rank``); ties go to the
-        lowest index in axis order. With several objectives, configurations in which one of them is
-        undefined do not count.
-    ties : bool
-        Return all configurations that are as good as the best one (dimension ``tie``), or as the
-        last of ``top``.
-    within : float, optional
-        Return all configurations within this relative tolerance of the best, the best first
-        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` is their number. With
-        several objectives, the tolerance applies to the last. ``top`` limits the number that is
-        returned.
-    method : {"auto", "scan", "certified"}
-        Scan the whole grid, or search by branch and bound with a certificate; "auto" scans small
-        grids. The attribute ``method`` names the method that was used; ``bound`` and ``gap`` give
-        the certificate (``sweeps.sources.grid_proof.GridProof.result_attributes``).
-    time_limit, gap : float, optional
-        Limits of a certified search: time in seconds, and relative gap to the optimum (default 0).
-    progress : bool
-        Show progress on standard error after one second.
+    Parameters:
+        source (Study, Comparison, Dataset or path): Data to query. ``method="certified"``,
+            ``time_limit`` and ``gap`` need a study, or the store of one.
+        minimize, maximize (str or list of str): A quantity or formula, or several in order of
+            priority: later objectives break ties. A minus sign reverses the direction of an
+            objective (``"-throughput"``).
+        where (str or list of str): Constraints besides those of the study or Dataset.
+        per (str or list of str, optional): Axes, or columns of measured rows; the optimum is found
+            separately for each of their values. If there is none, the result is NaN, -1, False or
+            an empty label.
+        top (int): Number of configurations to return, the best first (dimension ``rank``); ties go
+            to the lowest index in axis order. With several objectives, configurations in which one
+            of them is undefined do not count.
+        ties (bool): Return all configurations that are as good as the best one (dimension ``tie``),
+            or as the last of ``top``.
+        within (float, optional): Return all configurations within this relative tolerance of the
+            best, the best first (dimension ``rank``): 0.01 for 1 %. The attribute
+            ``configurations`` is their number. With several objectives, the tolerance applies to
+            the last. ``top`` limits the number that is returned.
+        method ({"auto", "scan", "certified"}): Scan the whole grid, or search by branch and bound
+            with a certificate; "auto" scans small grids. The attribute ``method`` names the method
+            that was used; ``bound`` and ``gap`` give the certificate
+            (``sweeps.sources.grid_proof.GridProof.result_attributes``).
+        time_limit, gap (float, optional): Limits of a certified search: time in seconds, and
+            relative gap to the optimum (default 0).
+        progress (bool): Show progress on standard error after one second.
 
-    Raises
-    ------
-    sweeps.runtime.interrupts.Interrupted
-        The query was interrupted (a ``KeyboardInterrupt``); its attribute ``best`` is the best
-        answer so far.
+    Raises:
+        sweeps.runtime.interrupts.Interrupted: The query was interrupted (a ``KeyboardInterrupt``);
+            its attribute ``best`` is the best answer so far.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 1024, 512]},
@@ -134,17 +125,13 @@ def pareto(
 ) -> xr.Dataset:
     """Find the Pareto front: the configurations that no other dominates (dimension ``point``).
 
-    Parameters
-    ----------
-    minimize, maximize : str or list of str
-        Quantities or formulas.
-    source, where, per, method, progress
-        See :func:`optimum`.
-    time_limit : float, optional
-        Seconds after which a certified search returns the best points so far. Then the attribute
-        ``complete`` is 0, ``boxes_left`` is the number of boxes that may contain further points,
-        and the variable ``proven`` marks the points that no configuration can dominate. For
-        interrupts see :func:`optimum`.
+    Parameters:
+        minimize, maximize (str or list of str): Quantities or formulas.
+        source, where, per, method, progress: See :func:`optimum`.
+        time_limit (float, optional): Seconds after which a certified search returns the best points
+            so far. Then the attribute ``complete`` is 0, ``boxes_left`` is the number of boxes that
+            may contain further points, and the variable ``proven`` marks the points that no
+            configuration can dominate. For interrupts see :func:`optimum`.
     """
     from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.source import build_query
@@ -175,35 +162,28 @@ def disagreement(
 ) -> xr.Dataset:
     """Find where the models of a Dataset disagree, and the regret of using the wrong model.
 
-    Parameters
-    ----------
-    source : Comparison, Dataset or path
-        Several models along the dimension ``model``: ``dse.Study(model=[...], ...)``, or its run.
-    minimize, maximize : str, optional
-        Objective; default: ``minimize="time"`` if ``time`` is an output; otherwise only cases and
-        bounds are compared.
-    per : str or list of str, optional
-        Axes; the models are compared separately for each of their values, and optimized over all
-        other axes.
-    where, progress
-        See :func:`optimum`.
+    Parameters:
+        source (Comparison, Dataset or path): Several models along the dimension ``model``:
+            ``dse.Study(model=[...], ...)``, or its run.
+        minimize, maximize (str, optional): Objective; default: ``minimize="time"`` if ``time`` is
+            an output; otherwise only cases and bounds are compared.
+        per (str or list of str, optional): Axes; the models are compared separately for each of
+            their values, and optimized over all other axes.
+        where, progress: See :func:`optimum`.
 
-    Returns
-    -------
-    xarray.Dataset
-        For each case or bound ``x``: ``x_differs`` over the axes is true where the models disagree
-        (meanings are compared, not numbers); ``x_disagreement`` (model, under) is the fraction of
-        the configurations at which two models differ. ``best_<axis>`` and ``best_<objective>``
-        (model) are the optimum of each model, the first of ``ties`` configurations. ``regret``
-        (model, under) is the objective, computed by ``under``, at the optimum of ``model``, divided
-        by the optimum of ``under`` (the inverse if maximized). 1 means no loss; it is infinite if
-        the configuration is infeasible for ``under``. ``optimum_differs`` is true where the regret
-        is above 1; ``feasible_differs`` where a configuration is feasible for some models only.
+    Returns:
+        xarray.Dataset: For each case or bound ``x``: ``x_differs`` over the axes is true where the
+        models disagree (meanings are compared, not numbers); ``x_disagreement`` (model, under) is
+        the fraction of the configurations at which two models differ. ``best_<axis>`` and
+        ``best_<objective>`` (model) are the optimum of each model, the first of ``ties``
+        configurations. ``regret`` (model, under) is the objective, computed by ``under``, at the
+        optimum of ``model``, divided by the optimum of ``under`` (the inverse if maximized). 1
+        means no loss; it is infinite if the configuration is infeasible for ``under``.
+        ``optimum_differs`` is true where the regret is above 1; ``feasible_differs`` where a
+        configuration is feasible for some models only.
 
-    Raises
-    ------
-    DseError
-        The Dataset has one model, a quantity is missing, or an objective is negative.
+    Raises:
+        DseError: The Dataset has one model, a quantity is missing, or an objective is negative.
 
     >>> from dse import Study
     >>> both = Study(model=["occupancy + mwp_cwp", "occupancy + transit + transit_time"],

@@ -15,7 +15,6 @@ from dse.arguments import require_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.sources import SourceLike, load_if_study_file, source_kind
-from dse.verbs.study import run
 from sweeps.query.support_table import MODIFIERS, check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
@@ -49,7 +48,7 @@ def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | x
     if isinstance(data, StudyData):
         return data
     if isinstance(data, ComparisonData):
-        return run(data)
+        return dse.run(data)
     is_path = isinstance(data, (str, Path))
     if not is_path:
         require_dataset(data, "source", "a Study, a Dataset, or the path of one")

@@ -51,33 +51,27 @@ def chances(
     select the candidates; independent draws evaluate them, to avoid selection bias. If all laws are
     enumerated, the result is exact. Axes along which the objective does not change are left out.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        A study with random inputs; or values along ``draw``, whose errors come from 16 batches; or
-        measurements along ``run``, as from ``dse.open(..., runs=True)``. For these, it is the
-        probability of being the best on average (:func:`dse.importers.runs.chances_of_runs`).
-    minimize, maximize : str
-        A quantity or formula that has a value in each draw.
-    where : str or list of str
-        Constraints besides those of the study; a configuration competes in the draws in which it
-        meets them.
-    per : str or list of str, optional
-        Axes; the configurations compete separately for each of their values.
-    top : int, optional
-        Number of configurations to return, the likeliest first; default: all that can be the best.
-    progress : bool
-        Show progress on standard error after one second.
+    Parameters:
+        source (Study, Comparison, Dataset or path): A study with random inputs; or values along
+            ``draw``, whose errors come from 16 batches; or measurements along ``run``, as from
+            ``dse.open(..., runs=True)``. For these, it is the probability of being the best on
+            average (:func:`dse.importers.runs.chances_of_runs`).
+        minimize, maximize (str): A quantity or formula that has a value in each draw.
+        where (str or list of str): Constraints besides those of the study; a configuration competes
+            in the draws in which it meets them.
+        per (str or list of str, optional): Axes; the configurations compete separately for each of
+            their values.
+        top (int, optional): Number of configurations to return, the likeliest first; default: all
+            that can be the best.
+        progress (bool): Show progress on standard error after one second.
 
-    Returns
-    -------
-    xarray.Dataset
-        Along ``rank``, the likeliest first: ``chance``, and ``regret``, the expected difference to
-        the best objective of each draw (infinite if the configuration may be infeasible). ``left``
-        is the probability that none of these configurations is the best, ``none`` the probability
-        that no configuration is feasible. ``chance_error``, ``regret_error`` and ``left_error`` are
-        half-widths of 95 % intervals. The attribute ``configurations`` is the number of
-        configurations that can be the best.
+    Returns:
+        xarray.Dataset: Along ``rank``, the likeliest first: ``chance``, and ``regret``, the
+        expected difference to the best objective of each draw (infinite if the configuration may be
+        infeasible). ``left`` is the probability that none of these configurations is the best,
+        ``none`` the probability that no configuration is feasible. ``chance_error``,
+        ``regret_error`` and ``left_error`` are half-widths of 95 % intervals. The attribute
+        ``configurations`` is the number of configurations that can be the best.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -147,29 +141,23 @@ def information(
     replicates of nested Sobol points; only configurations that are the best on average in some cell
     of the draws are considered.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        A study with random inputs, or a Dataset or store of such a study.
-    minimize, maximize : str
-        A quantity or formula whose mean is the objective.
-    where : str or list of str
-        Constraints besides those of the study; a configuration must meet them in all draws.
-    sets : list of lists of str
-        Sets of inputs to learn together: random quantities, or keys of joint laws. Each input is
-        also considered alone.
-    progress : bool
-        Show progress on standard error after one second.
+    Parameters:
+        source (Study, Comparison, Dataset or path): A study with random inputs, or a Dataset or
+            store of such a study.
+        minimize, maximize (str): A quantity or formula whose mean is the objective.
+        where (str or list of str): Constraints besides those of the study; a configuration must
+            meet them in all draws.
+        sets (list of lists of str): Sets of inputs to learn together: random quantities, or keys of
+            joint laws. Each input is also considered alone.
+        progress (bool): Show progress on standard error after one second.
 
-    Returns
-    -------
-    xarray.Dataset
-        ``evpi`` and, along ``set``, ``evppi``, in the unit of the objective. ``evpi_error`` and
-        ``evppi_error`` are half-widths of 95 % intervals. ``evppi`` never decreases if inputs are
-        added to a set. ``changes`` is the probability that another configuration is chosen, and
-        ``then_<axis>`` the value that is then chosen most often. The coordinates give the choice
-        without knowledge. The attribute ``next`` names the input with the largest gain, or
-        ``none`` if no gain exceeds its error.
+    Returns:
+        xarray.Dataset: ``evpi`` and, along ``set``, ``evppi``, in the unit of the objective.
+        ``evpi_error`` and ``evppi_error`` are half-widths of 95 % intervals. ``evppi`` never
+        decreases if inputs are added to a set. ``changes`` is the probability that another
+        configuration is chosen, and ``then_<axis>`` the value that is then chosen most often. The
+        coordinates give the choice without knowledge. The attribute ``next`` names the input with
+        the largest gain, or ``none`` if no gain exceeds its error.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -227,25 +215,19 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
     The distribution is exact if all laws are enumerated, or if the output depends on a single
     random input and is proven monotone in it. Otherwise it is estimated from draws, with errors.
 
-    Parameters
-    ----------
-    source : Study, Dataset or path
-        A study of one model with random inputs, or a Dataset or store of such a study.
-    quantity : str
-        A quantity or formula that has a value in each draw.
-    at : mapping, optional
-        A value for each axis along which the quantity varies.
+    Parameters:
+        source (Study, Dataset or path): A study of one model with random inputs, or a Dataset or
+            store of such a study.
+        quantity (str): A quantity or formula that has a value in each draw.
+        at (mapping, optional): A value for each axis along which the quantity varies.
 
-    Returns
-    -------
-    dse.uncertain.output_law.OutputLaw
-        It has ``quantile(q)``, ``cdf(x)``, ``mean`` and ``std``. ``error("quantile", q)`` etc. are
-        half-widths of 95 % intervals; ``way`` names the method; ``plot()`` draws the distribution.
+    Returns:
+        dse.uncertain.output_law.OutputLaw: It has ``quantile(q)``, ``cdf(x)``, ``mean`` and
+        ``std``. ``error("quantile", q)`` etc. are half-widths of 95 % intervals; ``way`` names the
+        method; ``plot()`` draws the distribution.
 
-    Raises
-    ------
-    DseError
-        An axis is unknown or needs a value, no input is random, or no draw is feasible.
+    Raises:
+        DseError: An axis is unknown or needs a value, no input is random, or no draw is feasible.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},

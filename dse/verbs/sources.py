@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dse.study.comparison import ComparisonData, join_answers
+from dse.study.file import study_arguments
 from dse.study.study import StudyData
 from sweeps.query.support_table import check_supported
 from symbolic.errors import DseError
-from symbolic.file_access import FileScope
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,14 +31,10 @@ def load_study_file(
     path: str | Path, allow: Callable[[Path], bool] | None = None
 ) -> StudyData | ComparisonData:
     """Load a study or comparison from a file; for ``allow`` see :meth:`dse.Study.from_toml`."""
-    from dse.study.file import check_code, read_study_file
-
-    tree, folder = read_study_file(Path(path)), Path(path).resolve().parent
-    check_code(tree, folder, allow)
-    reach, models = FileScope(folder, folder), tree.pop("model")
-    if isinstance(models, list):
-        return ComparisonData.from_models(StudyData, models, folder=reach, **tree)
-    return StudyData(model=models, folder=reach, **tree)
+    arguments = study_arguments(path, allow)
+    if isinstance(arguments["model"], list):
+        return ComparisonData.from_models(StudyData, arguments.pop("model"), **arguments)
+    return StudyData(**arguments)
 
 
 def load_if_study_file(source: Any) -> Any:

@@ -62,29 +62,23 @@ def advise(
     quantity changes with its inputs, unless you give its value. Moves respect the domains of
     quantities, the rules of the model and the limits of the machine.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset, path, str or Model
-        A study, the Dataset or store of a study, or a model as in :func:`dse.evaluate`. For a
-        comparison, the result is a dict by model.
-    machine, workload, prefer : str, optional
-        As in :func:`dse.evaluate`; for a study, ``machine`` and ``workload`` are labels on axes.
-    goal : str, optional
-        Quantity to improve, such as ``"energy"``, if the model has advice for several quantities.
-    levers : {"all", "programmer", "designer"}
-        Return all moves, or only moves of inputs that the programmer, or that the designer of the
-        machine, can change.
-    **point
-        For a model, its quantities: numbers, texts with units, formulas, labels of switches. For
-        a study, a value for each axis; by default, the first value of each axis, and the most
-        central draw (``draw``) of random inputs.
+    Parameters:
+        source (Study, Comparison, Dataset, path, str or Model): A study, the Dataset or store of a
+            study, or a model as in :func:`dse.evaluate`. For a comparison, the result is a dict by
+            model.
+        machine, workload, prefer (str, optional): As in :func:`dse.evaluate`; for a study,
+            ``machine`` and ``workload`` are labels on axes.
+        goal (str, optional): Quantity to improve, such as ``"energy"``, if the model has advice for
+            several quantities.
+        levers ({"all", "programmer", "designer"}): Return all moves, or only moves of inputs that
+            the programmer, or that the designer of the machine, can change.
+        **point: For a model, its quantities: numbers, texts with units, formulas, labels of
+            switches. For a study, a value for each axis; by default, the first value of each axis,
+            and the most central draw (``draw``) of random inputs.
 
-    Raises
-    ------
-    DseError
-        The model has no guide, or the arguments do not describe a single configuration.
-    InfeasibleError
-        The configuration breaks a rule or a constraint.
+    Raises:
+        DseError: The model has no guide, or the arguments do not describe a single configuration.
+        InfeasibleError: The configuration breaks a rule or a constraint.
 
     >>> print(advise("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
     ...              mem_latency=600)["ms_peak"])  # doctest: +ELLIPSIS
@@ -124,15 +118,12 @@ def explain(
 ) -> Explanation | dict[str, Explanation]:
     """Return every intermediate quantity at one configuration: value, unit, equation, source.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset, path, str or Model
-        A study, the Dataset or store of a study, or a model as in :func:`dse.evaluate`. For a
-        comparison, return a dict by model.
-    machine, workload, prefer : str, optional
-        As in :func:`dse.evaluate`; for a study, the label on its axis.
-    **point
-        As for :func:`advise`: quantities of a model, or a value for each axis of a study.
+    Parameters:
+        source (Study, Comparison, Dataset, path, str or Model): A study, the Dataset or store of a
+            study, or a model as in :func:`dse.evaluate`. For a comparison, return a dict by model.
+        machine, workload, prefer (str, optional): As in :func:`dse.evaluate`; for a study, the
+            label on its axis.
+        **point: As for :func:`advise`: quantities of a model, or a value for each axis of a study.
 
     >>> explain("occupancy", machine="gtx280", threads_per_block=256, registers_per_thread=16,
     ...         shared_mem_per_block=0)["limiter"].value
@@ -167,12 +158,9 @@ def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
     The plan's ``warnings`` name unusual numbers, and a swept clock that neither latency nor power
     depends on.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        Study to plan; see :func:`explain`.
-    expand : bool
-        Plan a run that stores every output over all axes.
+    Parameters:
+        source (Study, Comparison, Dataset or path): Study to plan; see :func:`explain`.
+        expand (bool): Plan a run that stores every output over all axes.
     """
     import warnings
 
@@ -327,42 +315,34 @@ def run(
 ) -> xr.Dataset:
     """Compute every output over the axes on which it depends.
 
-    Parameters
-    ----------
-    source : Study, Comparison or path
-        Study to run. For a comparison, the outputs that all models have lie along the dimension
-        ``model``, and the result stays in memory. If the values of a case or bound have different
-        meanings in the models, the attributes ``flag_values_by_model`` and
-        ``flag_meanings_by_model`` give the meanings.
-    store : path or URL, optional
-        The zarr store to write: a folder, or a URL of fsspec (``s3://``, ``memory://``). Tiles that
-        the store already has are kept and only missing tiles are computed, so the same call
-        continues an interrupted run. The memory in use does not grow with the grid.
-    expand : bool
-        Store every output over all axes.
-    progress : bool or callable
-        True shows progress on standard error after one second; a callable gets a
-        :class:`sweeps.runtime.progress.Progress` after each tile.
-    fresh : bool
-        With ``store``: rename an existing store and compute everything.
-    client : distributed.Client or str, optional
-        With ``store``: a dask.distributed cluster, or the address of its scheduler. Its workers
-        compute and write the tiles; default: threads of this process do.
-    workers : int, optional
-        With ``store``: number of local processes that compute the tiles; they end with the run.
-        Call ``run`` under ``if __name__ == "__main__":``, like any code that starts processes.
-    extend : bool
-        With ``store``: if it is the finished store of this study with fewer axis values or fewer
-        outputs, keep its contents and compute only new values.
-    compression : str, optional
-        With ``store``: ``"lz4"`` (default) or ``"none"`` for a new store. The compression of an
-        existing store does not change.
+    Parameters:
+        source (Study, Comparison or path): Study to run. For a comparison, the outputs that all
+            models have lie along the dimension ``model``, and the result stays in memory. If the
+            values of a case or bound have different meanings in the models, the attributes
+            ``flag_values_by_model`` and ``flag_meanings_by_model`` give the meanings.
+        store (path or URL, optional): The zarr store to write: a folder, or a URL of fsspec
+            (``s3://``, ``memory://``). Tiles that the store already has are kept and only missing
+            tiles are computed, so the same call continues an interrupted run. The memory in use
+            does not grow with the grid.
+        expand (bool): Store every output over all axes.
+        progress (bool or callable): True shows progress on standard error after one second; a
+            callable gets a :class:`sweeps.runtime.progress.Progress` after each tile.
+        fresh (bool): With ``store``: rename an existing store and compute everything.
+        client (distributed.Client or str, optional): With ``store``: a dask.distributed cluster, or
+            the address of its scheduler. Its workers compute and write the tiles; default: threads
+            of this process do.
+        workers (int, optional): With ``store``: number of local processes that compute the tiles;
+            they end with the run. Call ``run`` under ``if __name__ == "__main__":``, like any code
+            that starts processes.
+        extend (bool): With ``store``: if it is the finished store of this study with fewer axis
+            values or fewer outputs, keep its contents and compute only new values.
+        compression (str, optional): With ``store``: ``"lz4"`` (default) or ``"none"`` for a new
+            store. The compression of an existing store does not change.
 
-    Returns
-    -------
-    xarray.Dataset
-        Each axis is a dimension coordinate. Cases are small integers; attributes give their
-        meanings. ``feasible`` is present if there is a rule or constraint. A store is read lazily.
+    Returns:
+        xarray.Dataset: Each axis is a dimension coordinate. Cases are small integers; attributes
+        give their meanings. ``feasible`` is present if there is a rule or constraint. A store is
+        read lazily.
     """
     from dse.runs.run import run_study
 
@@ -383,8 +363,7 @@ def run(
     result = run_study(study, **options, **store_options)
     if result.failures:
         warn_failures(result.failures)
-    ds: xr.Dataset = result.open_dataset()
-    return ds
+    return result.open_dataset()
 
 
 def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset:
@@ -393,20 +372,15 @@ def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset
     All operations of xarray work, such as ``.sel(...).compute()`` and ``.to_zarr(...)``, also with
     a ``distributed.Client``. The values are those of :func:`dse.run`.
 
-    Parameters
-    ----------
-    source : Study, Comparison or path
-        Study to compute.
-    chunks : int, "auto" or mapping, optional
-        Block sizes for all axes or by axis, as in :meth:`xarray.Dataset.chunk`. An axis that a
-        mapping does not name is not divided. Default: the sizes of the tiles of a store.
-    expand : bool
-        See :func:`run`.
+    Parameters:
+        source (Study, Comparison or path): Study to compute.
+        chunks (int, "auto" or mapping, optional): Block sizes for all axes or by axis, as in
+            :meth:`xarray.Dataset.chunk`. An axis that a mapping does not name is not divided.
+            Default: the sizes of the tiles of a store.
+        expand (bool): See :func:`run`.
 
-    Raises
-    ------
-    DseError
-        The block sizes do not fit the axes.
+    Raises:
+        DseError: The block sizes do not fit the axes.
     """
     from dse.runs.identity import dataset_attributes
     from sweeps.files.lazy_outputs import lazy_dataset

@@ -214,8 +214,7 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
         passes.run(module, builder)
     else:  # this optimises twice, which cancels reference counts
         JITCodeLibrary._optimize_final_module(library)
-    code = codegen._tm.emit_object(module)
-    return pack_code(symbol, returned, needed, code)
+    return pack_code(symbol, returned, needed, codegen._tm.emit_object(module))
 
 
 def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:

@@ -6,8 +6,6 @@ written to a temporary file, which is then renamed. An entry is used only if its
 and only this user can write the file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -15,12 +15,10 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Number of values computed in one block.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
 #: One multiplication by root**_LEAP replaces this number of multiplications by the root of unity.
 _LEAP = sizes.INVERT_LEAP
-# Number of multiplications after which a power of the root is computed anew.
 _FRESH = sizes.INVERT_FRESH
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
 _CONVOLVE_PART = sizes.CONVOLVE_PART  # Products added before one step of compensated summation.

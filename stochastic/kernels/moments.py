@@ -16,7 +16,6 @@ from stochastic.compile_cache import compiled
 _REST = 1e-18  # Part of the integral that may be left out on either side, relative to the result.
 _FAR = 150.0  # -log of a negligible probability.
 _TINY = 1e-280  # Smaller probabilities of a value are skipped.
-#: Number of values computed in one block.
 CHUNK = sizes.VARIANCE_CHUNK
 
 

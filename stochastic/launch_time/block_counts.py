@@ -13,12 +13,13 @@ matter, Δ is at most about 8/√M for M slots. So the rounding error of the law
 
 Let u be half the distance from 1 to the next double. The relative error of a sum of positive terms
 is u times a number of roundings: 10 for each duration in q_n (7 of the sum, 3 of the law). So the
-error of Δ is u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), plus a similar error of the second sum in
-Δ. With Λ = P(the block of a slot ends after t) and phi = E[z**N], |A| <= 1 - Λ and |A| <= (1 +
-|phi|)/2. The error of (1 - Δ)**M is at most M|A|**(M-1) times the error of Δ, plus the errors of
-squarings, which later squarings double. The sum over starts equals Σ_s (r_s - r_{s+1}) P_s with the
-product P_s of all powers and r = x/(x - 1). So an error of P_s is multiplied by the variation of r,
-and errors of r and of sums by Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
+error of the first sum in Δ is u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...); that of the second sum
+is similar. The error of the power (1 - Δ)**M is at most M|A|**(M-1) times the error of Δ, plus the
+errors of squarings, which later squarings double. Here |A| <= 1 - Λ and |A| <= (1 + |phi|)/2, with
+Λ = P(the block of a slot ends after t) and phi = E[z**N]. The law is Σ_s (r_s - r_{s+1}) P_s, with
+the product P_s of all powers, and r = x/(x - 1) with the x of the inversion. In this sum, an error
+of P_s is multiplied by the variation of r. Errors of r, and rounding errors of the sum, are
+multiplied by Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
 
 Chernoff's bounds limit the times at which the last of B blocks can begin. It has begun by s if the
 slots, with endless work, have begun at least B blocks in total by s. For every l > 0,
@@ -508,8 +509,7 @@ class BlockCounts:
 def _rounding_bound(law: BlockCounts) -> float:
     """Bound the error of a probability by rounding, and by omitted counts and nodes."""
     share = 2.0 / law.window.period
-    ratio = law.window.ratios(law.setting.kinds, law.nodes)
-    varies = _variation(ratio)
+    varies = _variation(law.window.ratios(law.setting.kinds, law.nodes))
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
         lack = np.hypot(*law.deficits[:, g])

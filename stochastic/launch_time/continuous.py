@@ -30,15 +30,12 @@ _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 class Between:
     """Two launches whose times enclose the time of a launch with continuous durations.
 
-    Attributes
-    ----------
-    early, late : Launch
-        The launch with every duration rounded down, or up, to whole steps; times are in steps.
-    step : float
-        Time of a step.
-    missing : float
-        Bound on the probability that some block takes longer than the tabulated durations. The
-        bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` do not.
+    Attributes:
+        early, late: The launch with every duration rounded down, or up, to whole steps; times are
+            in steps.
+        step: Time of a step.
+        missing: Bound on the probability that some block takes longer than the tabulated durations.
+            The bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` do not.
     """
 
     early: Launch
@@ -89,21 +86,17 @@ def launch_between(
     and up to whole steps bound it. With half the step, the gap between the bounds is half as large,
     and the computation takes about four times as long.
 
-    Parameters
-    ----------
-    work : frozen law of scipy.stats, or callable
-        The law of the duration of one item, which is not negative; or t -> P(duration <= t).
-    step : float, optional
-        Step to which durations are rounded; by default a thousandth of the longest duration.
-    blocks, slots, lanes, warps, tol
-        As in :func:`stochastic.launch`; ``tol`` is an upper limit on the probability that some
-        duration is longer than the tabulated ones.
+    Parameters:
+        work (frozen law of scipy.stats, or callable): The law of the duration of one item, which is
+            not negative; or t -> P(duration <= t).
+        step (float, optional): Step to which durations are rounded; by default a thousandth of the
+            longest duration.
+        blocks, slots, lanes, warps, tol: As in :func:`stochastic.launch`; ``tol`` is an upper limit
+            on the probability that some duration is longer than the tabulated ones.
 
-    Raises
-    ------
-    LawError
-        A duration is negative, P(duration <= t) decreases somewhere, or the steps are too small for
-        the computation; the message names a step that works.
+    Raises:
+        LawError: A duration is negative, P(duration <= t) decreases somewhere, or the steps are too
+            small for the computation; the message names a step that works.
 
     >>> law = launch_between(lambda t: min(t, 1.0), step=0.01, blocks=6, slots=2)
     >>> low, high = law.mean()

@@ -41,7 +41,6 @@ from stochastic.threads import cpu_count
 if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting
 
-
 _CLEAR = 1e-14  # Smaller probabilities than this are left out; the error bound includes them.
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).

@@ -30,16 +30,11 @@ class Launch:
 
     Times are in the unit of the work.
 
-    Attributes
-    ----------
-    works : tuple of Pmf
-        The law of the work of one item, one for each kind of slots.
-    lanes, warps, blocks : int
-        Items in lockstep, warps of a block, blocks of the launch.
-    slots : tuple of int
-        Number of slots of each kind; free slots of the first kinds are served first.
-    missing : float
-        Bound on the error of any probability by the truncation of an infinite law.
+    Attributes:
+        works: The law of the work of one item, one for each kind of slots.
+        lanes, warps, blocks: Items in lockstep, warps of a block, blocks of the launch.
+        slots: Number of slots of each kind; free slots of the first kinds are served first.
+        missing: Bound on the error of any probability by the truncation of an infinite law.
     """
 
     works: tuple[Pmf, ...]
@@ -84,8 +79,7 @@ class Launch:
                 minimum=least,
                 maximum=most if ends is None or self.works[0].is_finite else math.inf,
             )
-        result: TimeLaw = self._cache["times"]
-        return result
+        return self._cache["times"]
 
     def cdf(self, t: Any) -> Any:
         """Return P(C <= t), for a number or an array, without computing the whole law.
@@ -191,12 +185,10 @@ class Launch:
 
         T is the total work, M the number of slots, and C the time of the launch.
 
-        Parameters
-        ----------
-        working, idling : float
-            Power of a slot that runs a block, and of a slot that waits for the end.
-        on : float
-            Power of the GPU, in addition to that of its slots, while the launch runs.
+        Parameters:
+            working, idling (float): Power of a slot that runs a block, and of a slot that waits for
+                the end.
+            on (float): Power of the GPU, in addition to that of its slots, while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
             check_real(name, value, lambda x: x >= 0, "a power of 0 or more")
@@ -256,36 +248,29 @@ def launch(
     Each block goes to the first free slot. It takes as long as its longest warp, and a warp takes
     as long as its longest lane. Slots do not slow each other down, except with ``sharing``.
 
-    Parameters
-    ----------
-    work : Pmf, or a sequence of them
-        The law of the work of one item, in whole units of time. For multiprocessors of several
-        kinds, a sequence with one law for each of ``slots``.
-    blocks : int
-        Number of blocks of the launch.
-    slots : int, or a sequence of them
-        Number of blocks that run at a time: multiprocessors · resident blocks. If slots of several
-        kinds are free at the same time, the first kind is served first.
-    lanes, warps : int
-        Items in lockstep, and warps of a block. With ``lanes = warps = 1``, ``work`` is the law of
-        the work of a block.
-    correlation : number, matrix, pairs, or trace
-        Dependence of the lanes of a block. A number is the probability that a lane repeats its
-        neighbour's work. A matrix holds P(next | this) for the values of a finite law. Pairs
-        (probability, law), whose mixture is ``work``: all lanes of a block have one of these laws.
-        A trace: each block takes consecutive items of it.
-    sharing : Sharing, optional
-        Parameters of warps that share the rate of their multiprocessor. The launch is then
-        simulated, and the result is a ``SharedLaunch`` with confidence intervals.
-    tol : float
-        Upper limit on the error of a probability by the truncation of an infinite law.
-    method : {"auto", "inversion"}
-        Both values select the only method.
+    Parameters:
+        work (Pmf, or a sequence of them): The law of the work of one item, in whole units of time.
+            For multiprocessors of several kinds, a sequence with one law for each of ``slots``.
+        blocks (int): Number of blocks of the launch.
+        slots (int, or a sequence of them): Number of blocks that run at a time: multiprocessors ·
+            resident blocks. If slots of several kinds are free at the same time, the first kind is
+            served first.
+        lanes, warps (int): Items in lockstep, and warps of a block. With ``lanes = warps = 1``,
+            ``work`` is the law of the work of a block.
+        correlation (number, matrix, pairs, or trace): Dependence of the lanes of a block. A number
+            is the probability that a lane repeats its neighbour's work. A matrix holds P(next |
+            this) for the values of a finite law. Pairs (probability, law), whose mixture is
+            ``work``: all lanes of a block have one of these laws. A trace: each block takes
+            consecutive items of it.
+        sharing (Sharing, optional): Parameters of warps that share the rate of their
+            multiprocessor. The launch is then simulated, and the result is a ``SharedLaunch`` with
+            confidence intervals.
+        tol (float): Upper limit on the error of a probability by the truncation of an infinite law.
+        method ({"auto", "inversion"}): Both values select the only method.
 
-    Raises
-    ------
-    LawError
-        An argument is invalid, or the law is too large; the message says what works instead.
+    Raises:
+        LawError: An argument is invalid, or the law is too large; the message says what works
+            instead.
 
     >>> law = launch(Pmf.geometric(0.05), lanes=32, warps=4, blocks=1000, slots=160)
     >>> round(law.mean(), 3), law.quantile(0.99), law.error < 1e-11

@@ -20,7 +20,6 @@ from stochastic.work.correlated_lanes import CommonShock, parse_correlation
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
-
 _MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
 _ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the different times at which slots become free.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 _LEVEL = 0.99  # Confidence of the band around the simulated CDF.
-#: Number of warps simulated together, and upper limit on the warps of a launch.
 _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 
@@ -27,16 +26,11 @@ _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 class Sharing:
     """Parameters of warps that share a multiprocessor: n warps run at the rate min(1, full/n) each.
 
-    Attributes
-    ----------
-    full : float
-        Number of warps that can run at the full rate together, from MWP and CWP.
-    resident : int
-        Number of resident blocks of a multiprocessor.
-    launches : int
-        Number of launches to simulate.
-    seed : int
-        Seed of the draws.
+    Attributes:
+        full: Number of warps that can run at the full rate together, from MWP and CWP.
+        resident: Number of resident blocks of a multiprocessor.
+        launches: Number of launches to simulate.
+        seed: Seed of the draws.
     """
 
     full: float

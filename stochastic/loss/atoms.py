@@ -43,7 +43,6 @@ _MAX_SWEEP_SECONDS = 2.0
 #: The sweep is used if it computes atoms down to this size without underflow.
 _SWEEP_FLOOR = 1e-30
 _CHUNK = sizes.TRANSFORM_CHUNK  # Probabilities computed at once.
-#: Upper limit on the size of a table of ratios.
 _TABLE_BYTES = sizes.RATIOS_BYTES
 #: Up to this product of numerator and denominator, different quotients differ as floats.
 _MAX_EXACT_PRODUCT = 2**51

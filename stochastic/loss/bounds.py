@@ -20,6 +20,8 @@ from stochastic.work.pmf import Pmf, check_law
 _ROUNDINGS = 64.0
 #: Exponents of the tail P(sum < x) <= exp(-c) for the Bernstein bounds on short sums.
 _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
+_LOWER = ("conditional_jensen", "second_moment_lower")
+_UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,28 +31,19 @@ class Bounds:
     A group without any work has X = 1. Bounds hold for the law before truncation; they are rounded
     outwards.
 
-    Attributes
-    ----------
-    lower, upper : float
-        The best of the lower bounds and of the upper bounds below.
-    conditional_jensen : float
-        Lower bound: Σ P(max = a) · n·a / E[sum | max = a].
-    second_moment_lower, second_moment_upper : float
-        Sharp bounds given the mean, variance and range of the sum for each maximum.
-    tail_upper : float
-        Second-moment upper bound for sums above some point, plus a bound for the improbable smaller
-        sums (Bernstein). This bound tends to the mean loss for many lanes.
-    ben_tal_hochman : float
-        Upper bound from the mean, the range and the standard deviation of the sum.
-    largest : float
-        Upper bound: the largest possible loss, n·S / (S + (n - 1)·min W), S the largest W.
-    delta : float
-        Approximation of second order in the fluctuation of the sum; not a bound.
-    slowdown : float
-        E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
-    limit : float
-        Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W is not
-        bounded.
+    Attributes:
+        lower, upper: The best of the lower bounds and of the upper bounds below.
+        conditional_jensen: Lower bound: Σ P(max = a) · n·a / E[sum | max = a].
+        second_moment_lower, second_moment_upper: Sharp bounds given the mean, variance and range of
+            the sum for each maximum.
+        tail_upper: Second-moment upper bound for sums above some point, plus a bound for the
+            improbable smaller sums (Bernstein). This bound tends to the mean loss for many lanes.
+        ben_tal_hochman: Upper bound from the mean, the range and the standard deviation of the sum.
+        largest: Upper bound: the largest possible loss, n·S / (S + (n - 1)·min W), S the largest W.
+        delta: Approximation of second order in the fluctuation of the sum; not a bound.
+        slowdown: E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
+        limit: Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W is
+            not bounded.
     """
 
     lower: float
@@ -69,26 +62,20 @@ class Bounds:
 def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     """Return rigorous bounds on the mean loss of a group, in time O(S) for the largest work S.
 
-    Parameters
-    ----------
-    pmf, lanes
-        As in :func:`stochastic.imbalance`.
-    tol : float
-        Upper limit on the widening of the bounds by the truncation of an infinite law.
+    Parameters:
+        pmf, lanes: As in :func:`stochastic.imbalance`.
+        tol (float): Upper limit on the widening of the bounds by the truncation of an infinite law.
 
-    Raises
-    ------
-    LawError
-        Lanes are not a whole number of 1 or more, or the mean is infinite.
+    Raises:
+        LawError: Lanes are not a whole number of 1 or more, or the mean is infinite.
 
-    Notes
-    -----
-    A parabola that touches 1/x at one point and intersects it at another lies below 1/x to the left
-    of the intersection and above it to the right. We take the intersection at an end of the range
-    of the sum, and touch at the other atom of the extremal law with this mean and variance: this
-    bound is sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out ``missing``, the mean
-    loss is between E' - d·(E' - 1) and E' + d·(n - E'), where E' is the mean loss of the truncated
-    law and d = 1 - (1 - missing)**n.
+    Notes:
+        A parabola that touches 1/x at one point and intersects it at another lies below 1/x to the
+        left of the intersection and above it to the right. We take the intersection at an end of
+        the range of the sum, and touch at the other atom of the extremal law with this mean and
+        variance: this bound is sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out
+        ``missing``, the mean loss is between E' - d·(E' - 1) and E' + d·(n - E'), where E' is the
+        mean loss of the truncated law and d = 1 - (1 - missing)**n.
 
     >>> from stochastic.work.pmf import Pmf
     >>> result = bounds(Pmf.uniform(1, 6), 2)
@@ -133,10 +120,6 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
         slowdown=ratio,
         limit=(high / result.mean if result.mean else 1.0) if high_is_known else math.inf,
     )
-
-
-_LOWER = ("conditional_jensen", "second_moment_lower")
-_UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 def _second_order(moments: OrderStatistics, lanes: int) -> float:

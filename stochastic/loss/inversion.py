@@ -160,8 +160,7 @@ def frequency_runs(
 def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: int) -> int:
     """Return the last frequency that may matter, by the first bound of the module text."""
     places, weights = items.places, items.weights
-    mean = float((places * weights).sum())
-    off = places - mean
+    off = places - float((places * weights).sum())
     mass = np.cumsum(weights)[-value_count:]
     first = np.cumsum(weights * off)[-value_count:] / mass
     square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first

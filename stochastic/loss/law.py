@@ -114,18 +114,13 @@ class Law:
 
     Each answer is computed when first needed, by the method that :attr:`method` names.
 
-    Attributes
-    ----------
-    source : Pmf
-        The law of the work of one item, as given.
-    work : Pmf
-        The law used in computations: ``source``, truncated if its support is infinite.
-    lanes : int
-        Items in lockstep.
-    tol : float
-        Tolerance on the mean and on probabilities.
-    zero_work : str
-        Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not count the group.
+    Attributes:
+        source: The law of the work of one item, as given.
+        work: The law used in computations: ``source``, truncated if its support is infinite.
+        lanes: Items in lockstep.
+        tol: Tolerance on the mean and on probabilities.
+        zero_work: Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not count
+            the group.
     """
 
     source: Pmf
@@ -215,10 +210,7 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        known: tuple[float, float] = self._memoize(
-            f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
-        )
-        return known
+        return self._memoize(f"moment {k} up to {work.high}", lambda: self._new_moment(k, work))
 
     def _new_moment(self, k: int, work: Pmf) -> tuple[float, float]:
         if k == 0 or (self._is_constant and self.zero_work != "zero"):
@@ -501,37 +493,30 @@ def imbalance(
 ) -> Law | CorrelatedLoss:
     """Return the exact law of the loss of a group in lockstep, X = lanes · max / sum of its items.
 
-    Parameters
-    ----------
-    pmf : Pmf
-        The law of the work of one item.
-    lanes : int
-        Items in lockstep, 1 or more.
-    correlation : number, matrix, pairs, or trace, optional
-        Dependence of the lanes; by default they are independent. A number is the probability that a
-        lane repeats its neighbour's work. A matrix holds P(next | this) for the values of a finite
-        law. Pairs (probability, law), whose mixture is ``pmf``: all lanes have one of these laws. A
-        trace: lanes take consecutive items of it from a random item on. With ``correlation``, the
-        result has ``mean()``, ``slowdown()``, ``longest``, and for a small law ``cdf``,
-        ``quantile`` and ``table``.
-    tol : float
-        Tolerance of the mean: the truncation of an infinite law changes the mean by less.
-    eps : float, optional
-        Truncate instead where P(W > S) < eps, regardless of the error (the paper uses 1e-6).
-    zero_work : {"one", "drop", "zero"}
-        Loss of a group without any work: 1, not counted, or 0.
-    method : {"auto", "sweep", "fft"}
-        Method for atoms. ``sweep`` has a small relative error of each atom; ``fft`` is fast with
-        many lanes.
+    Parameters:
+        pmf (Pmf): The law of the work of one item.
+        lanes (int): Items in lockstep, 1 or more.
+        correlation (number, matrix, pairs, or trace, optional): Dependence of the lanes; by default
+            they are independent. A number is the probability that a lane repeats its neighbour's
+            work. A matrix holds P(next | this) for the values of a finite law. Pairs (probability,
+            law), whose mixture is ``pmf``: all lanes have one of these laws. A trace: lanes take
+            consecutive items of it from a random item on. With ``correlation``, the result has
+            ``mean()``, ``slowdown()``, ``longest``, and for a small law ``cdf``, ``quantile`` and
+            ``table``.
+        tol (float): Tolerance of the mean: the truncation of an infinite law changes the mean by
+            less.
+        eps (float, optional): Truncate instead where P(W > S) < eps, regardless of the error (the
+            paper uses 1e-6).
+        zero_work ({"one", "drop", "zero"}): Loss of a group without any work: 1, not counted, or 0.
+        method ({"auto", "sweep", "fft"}): Method for atoms. ``sweep`` has a small relative error of
+            each atom; ``fft`` is fast with many lanes.
 
-    Raises
-    ------
-    LawError
-        Lanes are not a whole number of 1 or more, the mean is infinite, or the law is too large.
+    Raises:
+        LawError: Lanes are not a whole number of 1 or more, the mean is infinite, or the law is too
+            large.
 
-    Notes
-    -----
-    Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support in Eq. 11 omit.
+    Notes:
+        Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support in Eq. 11 omit.
 
     >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
     >>> round(law.mean(), 8), law.error.met
@@ -552,12 +537,5 @@ def imbalance(
         return CorrelatedLoss(work=work, lanes=lanes, correlation=chain)
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
-    return Law(
-        source=pmf,
-        work=work,
-        lanes=lanes,
-        tol=tol,
-        zero_work=zero_work,
-        _eps=eps,
-        _atom_method=method,
-    )
+    limits: dict[str, Any] = {"tol": tol, "zero_work": zero_work, "_eps": eps}
+    return Law(source=pmf, work=work, lanes=lanes, _atom_method=method, **limits)

@@ -20,7 +20,6 @@ from stochastic.errors import LawError
 if TYPE_CHECKING:
     from stochastic.loss.law import Law
 
-
 _FAR = 5.0  # Standard deviations from the median beyond which a group counts as interrupted.
 _NODES = 200  # Number of values by which the noise is represented.
 _TABLE = 1001  # Number of losses at which the CDF is tabulated.
@@ -84,22 +83,17 @@ class TimedLoss:
 def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
     """Fit the noise of measured losses to groups whose work is known.
 
-    Parameters
-    ----------
-    law : Law
-        The law of the loss of a group (:func:`stochastic.imbalance`).
-    loss, measured : array, shape (groups,)
-        The loss of each group computed from its work (lanes · max / sum), and from its clocks.
+    Parameters:
+        law (Law): The law of the loss of a group (:func:`stochastic.imbalance`).
+        loss, measured (array, shape (groups,)): The loss of each group computed from its work
+            (lanes · max / sum), and from its clocks.
 
-    Raises
-    ------
-    LawError
-        There are fewer than 20 groups, the lengths differ, or a loss is not above 0.
+    Raises:
+        LawError: There are fewer than 20 groups, the lengths differ, or a loss is not above 0.
 
-    Notes
-    -----
-    ``offset`` and ``scale`` come from quartiles, on which a few interrupted groups have little
-    influence. A group counts as interrupted if it is more than five ``scale`` from the median.
+    Notes:
+        ``offset`` and ``scale`` come from quartiles, on which a few interrupted groups have little
+        influence. A group counts as interrupted if it is more than five ``scale`` from the median.
     """
     loss, measured = np.asarray(loss, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     if loss.ndim != 1 or loss.shape != measured.shape or len(loss) < 20:

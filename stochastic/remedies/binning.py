@@ -81,39 +81,30 @@ def partition(
     count. All items with the same value are in the same bin. Dynamic programming over all edges is
     exact: no partition is better.
 
-    Parameters
-    ----------
-    pmf, lanes, tol
-        As in :func:`stochastic.imbalance`.
-    bins : int
-        Maximum number of bins; a law cannot have more bins than values.
-    objective : {"slowdown", "loss"}
-        The quantity to minimise: the slowdown of the workload, Σ P(bin)·E[max | bin] / E[W], or the
-        mean loss over groups, Σ P(bin)·E[X | bin].
-    worth : float
-        A further bin is worth while if it divides the objective by more than 1 + worth.
-    places : int, optional
-        Number of values at which a bin may end, for a law with many values: half of them at equal
-        steps of items, half at equal steps of work. The means stay exact.
-    correlation : float
-        Probability that an item repeats its neighbour's work. Items keep their order within a bin,
-        so this also holds within bins. It needs the objective "slowdown"; mean losses are then NaN.
+    Parameters:
+        pmf, lanes, tol: As in :func:`stochastic.imbalance`.
+        bins (int): Maximum number of bins; a law cannot have more bins than values.
+        objective ({"slowdown", "loss"}): The quantity to minimise: the slowdown of the workload, Σ
+            P(bin)·E[max | bin] / E[W], or the mean loss over groups, Σ P(bin)·E[X | bin].
+        worth (float): A further bin is worth while if it divides the objective by more than 1 +
+            worth.
+        places (int, optional): Number of values at which a bin may end, for a law with many values:
+            half of them at equal steps of items, half at equal steps of work. The means stay exact.
+        correlation (float): Probability that an item repeats its neighbour's work. Items keep their
+            order within a bin, so this also holds within bins. It needs the objective "slowdown";
+            mean losses are then NaN.
 
-    Returns
-    -------
-    Partition
-        ``slowdown``, ``loss`` and ``gain`` (the objective with one bin divided by that with several
-        bins) along ``bins``, the edges of the bins, and ``enough``. Of equally good partitions, the
-        one with the lowest edges is taken.
+    Returns:
+        Partition: ``slowdown``, ``loss`` and ``gain`` (the objective with one bin divided by that
+        with several bins) along ``bins``, the edges of the bins, and ``enough``. Of equally good
+        partitions, the one with the lowest edges is taken.
 
-    Raises
-    ------
-    LawError
-        Bins or lanes are not whole numbers >= 1, or the law has too many values to try all edges.
+    Raises:
+        LawError: Bins or lanes are not whole numbers >= 1, or the law has too many values to try
+            all edges.
 
-    Notes
-    -----
-    Swatman 2022, §III-B balances a load by dividing it into loads that have narrower laws.
+    Notes:
+        Swatman 2022, §III-B balances a load by dividing it into loads that have narrower laws.
 
     >>> from stochastic import Pmf
     >>> result = partition(Pmf.uniform(1, 4), bins=2, lanes=32)

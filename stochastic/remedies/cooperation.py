@@ -42,38 +42,30 @@ def granularity(
 
     .. math:: \\mathrm{loss}(n) \\cdot \\mathrm{overhead}(\\mathrm{group} / n).
 
-    Parameters
-    ----------
-    pmf, tol
-        As in :func:`stochastic.imbalance`.
-    group : int
-        Lanes in lockstep; each of its divisors is a possible number of items.
-    overhead : number, callable, mapping or sequence
-        Total work of the c lanes that share an item, divided by the work of one lane alone. If it
-        is a number, the factor is 1 + overhead·(c - 1). A callable returns the factor for c; a
-        mapping has the factor of each c; a sequence, that of each divisor of ``group``, ascending.
-    objective : {"loss", "slowdown"}
-        The first factor of the cost: the mean loss of a group, or the slowdown of the whole
-        workload, E[max] / E[W].
-    correlation : float
-        Probability that a lane repeats its neighbour's work (:func:`stochastic.stickiness`).
+    Parameters:
+        pmf, tol: As in :func:`stochastic.imbalance`.
+        group (int): Lanes in lockstep; each of its divisors is a possible number of items.
+        overhead (number, callable, mapping or sequence): Total work of the c lanes that share an
+            item, divided by the work of one lane alone. If it is a number, the factor is 1 +
+            overhead·(c - 1). A callable returns the factor for c; a mapping has the factor of each
+            c; a sequence, that of each divisor of ``group``, ascending.
+        objective ({"loss", "slowdown"}): The first factor of the cost: the mean loss of a group, or
+            the slowdown of the whole workload, E[max] / E[W].
+        correlation (float): Probability that a lane repeats its neighbour's work
+            (:func:`stochastic.stickiness`).
 
-    Returns
-    -------
-    Dataset
-        ``loss``, ``slowdown``, ``overhead`` and ``cost`` along ``lanes``, the number of items in
-        lockstep, with the coordinate ``lanes_per_item``. ``best_lanes`` is the number of items with
-        the lowest cost, ``best_cost``; of equal costs, the largest number.
+    Returns:
+        Dataset: ``loss``, ``slowdown``, ``overhead`` and ``cost`` along ``lanes``, the number of
+        items in lockstep, with the coordinate ``lanes_per_item``. ``best_lanes`` is the number of
+        items with the lowest cost, ``best_cost``; of equal costs, the largest number.
 
-    Raises
-    ------
-    LawError
-        The group is no whole number >= 1, or overheads are missing, not positive or not finite.
+    Raises:
+        LawError: The group is no whole number >= 1, or overheads are missing, not positive or not
+            finite.
 
-    Notes
-    -----
-    This is the granularity of Swatman 2022, §II-B and §III-B: items have the same law, and the
-    number of items in lockstep changes.
+    Notes:
+        This is the granularity of Swatman 2022, §II-B and §III-B: items have the same law, and the
+        number of items in lockstep changes.
 
     >>> from stochastic import Pmf
     >>> result = granularity(Pmf.geometric(0.05), overhead=0.15)

@@ -24,7 +24,6 @@ from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
 from stochastic.work.pmf import Pmf
 
-#: Upper limits on the numbers of bins, of values where a bin may end, and of lengths to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
 _CUT = 1e-12  # Probability that some item of a launch is beyond the truncated law of work.
 _ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders, whose times are averaged.

@@ -63,31 +63,22 @@ def split(
     as the threshold; an item without work stays one piece. The pieces of an item go to different
     groups, so we assume that the pieces in a group are independent.
 
-    Parameters
-    ----------
-    pmf, lanes, tol
-        As in :func:`stochastic.imbalance`.
-    threshold : int, sequence of int, optional
-        Longest pieces to try, in iterations without overhead. The default is every length from 1 to
-        the longest item.
-    overhead : int
-        Iterations that each piece of an item, except the first, adds; 0 or more.
-    correlation : float
-        Probability that a lane repeats its neighbour's work. It applies only to the uncut items,
-        with which splitting is compared.
+    Parameters:
+        pmf, lanes, tol: As in :func:`stochastic.imbalance`.
+        threshold (int, sequence of int, optional): Longest pieces to try, in iterations without
+            overhead. The default is every length from 1 to the longest item.
+        overhead (int): Iterations that each piece of an item, except the first, adds; 0 or more.
+        correlation (float): Probability that a lane repeats its neighbour's work. It applies only
+            to the uncut items, with which splitting is compared.
 
-    Returns
-    -------
-    Split
-        ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
-        ``threshold``, all exact; the best threshold (the largest of equal ones); and ``law()``, the
-        law of a piece.
+    Returns:
+        Split: ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W]
+        along ``threshold``, all exact; the best threshold (the largest of equal ones); and
+        ``law()``, the law of a piece.
 
-    Raises
-    ------
-    LawError
-        A threshold or lanes are not whole numbers of 1 or more, the overhead is not a whole number
-        of 0 or more, or the scan would take too long.
+    Raises:
+        LawError: A threshold or lanes are not whole numbers of 1 or more, the overhead is not a
+            whole number of 0 or more, or the scan would take too long.
 
     >>> from stochastic import Pmf
     >>> result = split(Pmf.geometric(0.05), overhead=2)
@@ -111,8 +102,7 @@ def split(
     result = np.zeros((len(thresholds), 3))
     piece_statistics(weights, thresholds, overhead, lanes, np.empty(high + overhead + 1), result)
     count, longest, mean = result.T
-    items = order_statistics(work.low, work.weights, lanes)
-    each = items.mean
+    each = order_statistics(work.low, work.weights, lanes).mean
     total = count * longest / each if each else np.ones(len(thresholds))
     ratios = np.divide(longest, mean, out=np.ones(len(thresholds)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
@@ -154,9 +144,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
     several = [threshold] if is_one else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
-    return np.array(
-        sorted({check_integer("threshold", one, least=1, example=64) for one in several})
-    )
+    return np.array(sorted({check_integer("threshold", x, least=1, example=64) for x in several}))
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:

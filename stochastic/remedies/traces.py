@@ -21,7 +21,6 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
 _EXACT = sizes.TRACE_EXACT  # Above this number of products, the mean over all orders is estimated.
 _BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
@@ -41,50 +40,42 @@ def measured(
 ) -> xr.Dataset:
     """Compute the cost of lockstep when groups of lanes take the items of a trace in order.
 
-    Parameters
-    ----------
-    trace : array or path
-        Iterations of each item in the order of the lanes, or the path of a CSV file of them.
-    lanes : int
-        Lanes of a group in lockstep: each group takes this number of consecutive items.
-    order : {"given", "sorted", "shuffled", "blocked"}
-        Order of the items: as given; the longest first; random (the expectation over all orders);
-        or the longest first within each run of ``block`` items.
-    row_pointers : bool
-        True if the trace holds the row pointers of a sparse matrix (CSR), whose rows are the items.
-    column : int or str, optional
-        Index or name of the column, if a CSV file has several.
-    block : int, optional
-        Number of items that ``blocked`` sorts together; by default those of 32 groups.
-    partial : {"idle", "drop"}
-        If the last group is incomplete, its other lanes idle, or the group is left out.
-    samples, seed : int
-        Number of groups to draw if the exact mean loss of ``shuffled`` would take too long (many
-        different values in many lanes), and the seed of the draws.
+    Parameters:
+        trace (array or path): Iterations of each item in the order of the lanes, or the path of a
+            CSV file of them.
+        lanes (int): Lanes of a group in lockstep: each group takes this number of consecutive
+            items.
+        order ({"given", "sorted", "shuffled", "blocked"}): Order of the items: as given; the
+            longest first; random (the expectation over all orders); or the longest first within
+            each run of ``block`` items.
+        row_pointers (bool): True if the trace holds the row pointers of a sparse matrix (CSR),
+            whose rows are the items.
+        column (int or str, optional): Index or name of the column, if a CSV file has several.
+        block (int, optional): Number of items that ``blocked`` sorts together; by default those of
+            32 groups.
+        partial ({"idle", "drop"}): If the last group is incomplete, its other lanes idle, or the
+            group is left out.
+        samples, seed (int): Number of groups to draw if the exact mean loss of ``shuffled`` would
+            take too long (many different values in many lanes), and the seed of the draws.
 
-    Returns
-    -------
-    Dataset
-        ``loss``: the mean loss of a group (1 for a group without work). ``loss_error``: its
-        standard error (0 if exact). ``loss_std``: standard deviation of the loss of a group (NaN
-        for ``shuffled``). ``slowdown``: n·Σmax / Σsum. ``iid_loss``, ``iid_slowdown``: the same for
-        i.i.d. items with the law of the trace. ``…_over_iid``: ratios of the former to the latter,
-        below 1 if neighbours are correlated. ``alike``: estimated probability that an item repeats
-        its neighbour; ``alike_error``: its standard error; ``alike_slowdown``: slowdown of lanes
-        with this correlation (all NaN for ``shuffled`` or if all items are equal).
+    Returns:
+        Dataset: ``loss``: the mean loss of a group (1 for a group without work). ``loss_error``:
+        its standard error (0 if exact). ``loss_std``: standard deviation of the loss of a group
+        (NaN for ``shuffled``). ``slowdown``: n·Σmax / Σsum. ``iid_loss``, ``iid_slowdown``: the
+        same for i.i.d. items with the law of the trace. ``…_over_iid``: ratios of the former to the
+        latter, below 1 if neighbours are correlated. ``alike``: estimated probability that an item
+        repeats its neighbour; ``alike_error``: its standard error; ``alike_slowdown``: slowdown of
+        lanes with this correlation (all NaN for ``shuffled`` or if all items are equal).
         ``autocorrelation``: the correlation of neighbouring items in the chosen order.
 
-    Raises
-    ------
-    LawError
-        The trace is empty, items are negative or not whole numbers, row pointers descend, lanes or
-        block are not whole numbers of 1 or more, or a file or column is missing.
+    Raises:
+        LawError: The trace is empty, items are negative or not whole numbers, row pointers descend,
+            lanes or block are not whole numbers of 1 or more, or a file or column is missing.
 
-    Notes
-    -----
-    The loss of a group is Eq. 4 of Swatman 2022. The groups of ``shuffled`` are drawn without
-    replacement: E[max] is the mean of a hypergeometric order statistic, and E[max / sum] is the
-    integral of E[max·exp(-t·sum)] over t, computed by a recurrence over the values.
+    Notes:
+        The loss of a group is Eq. 4 of Swatman 2022. The groups of ``shuffled`` are drawn without
+        replacement: E[max] is the mean of a hypergeometric order statistic, and E[max / sum] is the
+        integral of E[max·exp(-t·sum)] over t, computed by a recurrence over the values.
 
     >>> result = measured([4, 2, 7, 1, 6, 4, 3, 6], lanes=8)
     >>> float(result["loss"]) == 56 / 33

@@ -25,7 +25,6 @@ from stochastic.work.pmf import Pmf, check_law
 if TYPE_CHECKING:
     import xarray as xr
 
-
 _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
 #: Number of items that are summed as one block; fixed, so that sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
@@ -68,8 +67,7 @@ class _GroupSampler:
         from stochastic.kernels.simulate import sample_losses
 
         alias = self.table, self.bits, self.key
-        result: Floats = sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
-        return result
+        return sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
@@ -100,41 +98,32 @@ def simulate(
 ) -> xr.Dataset:
     """Draw ``groups`` independent groups of ``lanes`` items and estimate their losses.
 
-    Parameters
-    ----------
-    pmf, lanes, zero_work
-        As in :func:`stochastic.imbalance`. An infinite law is truncated where its tail is below
-        1e-18.
-    groups : int
-        Number of groups to draw.
-    seed : int
-        Seed of the draws; the number of threads does not change them.
-    quantiles : sequence of float
-        Probabilities of the quantiles to compute.
-    bins : int
-        Number of bars of the histogram.
-    threads : int, optional
-        Number of threads; by default all processors that the process may use.
+    Parameters:
+        pmf, lanes, zero_work: As in :func:`stochastic.imbalance`. An infinite law is truncated
+            where its tail is below 1e-18.
+        groups (int): Number of groups to draw.
+        seed (int): Seed of the draws; the number of threads does not change them.
+        quantiles (sequence of float): Probabilities of the quantiles to compute.
+        bins (int): Number of bars of the histogram.
+        threads (int, optional): Number of threads; by default all processors that the process may
+            use.
 
-    Returns
-    -------
-    Dataset
-        ``loss`` (the mean over groups), ``loss_std`` and ``slowdown`` (n·Σmax / Σsum over all
-        groups), each with its standard error ``…_error`` (for the slowdown by the delta method);
-        ``loss_quantile`` along ``probability``, with order statistics ``…_low`` and ``…_high`` that
-        enclose the true quantile with 95 % confidence; a histogram, ``frequency`` and ``density``
-        along ``bin``, between ``left`` and ``right``. All are ratios without a unit.
+    Returns:
+        Dataset: ``loss`` (the mean over groups), ``loss_std`` and ``slowdown`` (n·Σmax / Σsum over
+        all groups), each with its standard error ``…_error`` (for the slowdown by the delta
+        method); ``loss_quantile`` along ``probability``, with order statistics ``…_low`` and
+        ``…_high`` that enclose the true quantile with 95 % confidence; a histogram, ``frequency``
+        and ``density`` along ``bin``, between ``left`` and ``right``. All are ratios without a
+        unit.
 
-    Raises
-    ------
-    LawError
-        Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has work.
+    Raises:
+        LawError: Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has
+            work.
 
-    Notes
-    -----
-    Memory does not grow with ``groups``: losses are counted in bins that are narrower than a
-    thousandth of the standard deviation. Each bin records its smallest and largest loss. So a
-    quantile is exact if no two possible losses fall into the same bin.
+    Notes:
+        Memory does not grow with ``groups``: losses are counted in bins that are narrower than a
+        thousandth of the standard deviation. Each bin records its smallest and largest loss. So a
+        quantile is exact if no two possible losses fall into the same bin.
 
     >>> result = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
     >>> abs(float(result["loss"]) - 64877 / 49896) < 5 * float(result["loss_error"])

@@ -65,7 +65,12 @@ def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
     return low, items
 
 
-def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Floats:
+_NORMALISE = "give normalise=True to divide them by their sum"
+
+
+def normalize_weights(
+    items: Any, normalise: bool, what: str = "weights", hint: str = _NORMALISE
+) -> Floats:
     """Return weights as floats that sum to 1; LawError if the given weights have another sum.
 
     Rational weights must sum to exactly 1. With ``normalise``, any sum above 0 is accepted.
@@ -77,7 +82,7 @@ def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Flo
                 raise LawError(f"{what} hold {item!s}: expected numbers from 0 on")
         total = sum(exact)
         if total != 1 and (not normalise or total == 0):
-            raise _sum_error(what, total)
+            raise _sum_error(what, total, hint)
         return np.array([float(item / total) for item in exact])
     try:
         weights = np.array(items, dtype=np.float64)
@@ -93,16 +98,14 @@ def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Flo
         weights /= weights.max()
     sum_ = math.fsum(weights)
     if sum_ == 0 or (not normalise and abs(sum_ - 1) > _TOLERANCE):
-        raise _sum_error(what, sum_)
+        raise _sum_error(what, sum_, hint)
     return weights if sum_ == 1 else weights / sum_
 
 
-def _sum_error(what: str, total: Any) -> LawError:
+def _sum_error(what: str, total: Any, hint: str) -> LawError:
     if total == 0:
         return LawError(f"{what} are all 0: expected at least one above 0")
-    return LawError(
-        f"{what} sum to {total!s}, not to 1: give normalise=True to divide them by their sum"
-    )
+    return LawError(f"{what} sum to {total!s}, not to 1: {hint}")
 
 
 def law_from_weights(

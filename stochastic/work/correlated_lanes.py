@@ -277,8 +277,7 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
-    nodes: Floats = np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
-    return nodes
+    return np.exp(np.arange(first, last + QUADRATURE_STEP, QUADRATURE_STEP))
 
 
 def check_repeat_probability(value: Any) -> float:
@@ -377,10 +376,8 @@ def stickiness(trace: Any) -> Stickiness:
     Two equal neighbours are a repeat with the probability rho / (rho + (1 - rho) f), where f is the
     probability of their value in a new draw; rho and f are estimated alternately (EM).
 
-    Raises
-    ------
-    LawError
-        The trace has fewer than two different values.
+    Raises:
+        LawError: The trace has fewer than two different values.
 
     >>> round(float(stickiness([3, 3, 3, 1, 1, 2, 2, 2, 3, 1])), 2)
     0.34

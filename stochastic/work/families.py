@@ -20,7 +20,13 @@ from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_integer
 from stochastic.errors import LawError
 from stochastic.work import arguments
-from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
+from stochastic.work.distribution import (
+    SMALLEST_LOG,
+    Distribution,
+    check_span,
+    first_true,
+    tabulate,
+)
 
 #: Upper limit on the steps of the recurrence from the mode; a step takes 12 ns.
 _WALKABLE = sizes.WALK_STEPS
@@ -77,7 +83,7 @@ class LawFamily:
     aliases: tuple[str, ...] = ()
     check: Callable[..., str] | None = None
     constant: Callable[..., int | None] | None = None
-    weights: Callable[..., list[Any]] | None = None
+    weights: Callable[..., list[Any] | Floats] | None = None
     pmf: Callable[..., Floats] | None = None
     sf: Callable[..., Any] | None = None
     cdf: Callable[..., Any] | None = None
@@ -417,6 +423,17 @@ def _probability_parameter(check: Callable[[str, Any], Any]) -> Parameter:
     )
 
 
+def _quantile_parameter(name: str, meaning: str, typical: tuple[float, float]) -> Parameter:
+    return Parameter(
+        name=name,
+        check=_check_nonnegative,
+        quantity="row_" + {"low": "min", "high": "max"}.get(name, name),
+        domain="[0, inf)",
+        meaning=f"{meaning} of the work of an item, such as the length of a row",
+        typical=typical,
+    )
+
+
 def _count_parameter(
     name: str, quantity: str, least: str, meaning: str, typical: Any, like: int
 ) -> Parameter:
@@ -555,10 +572,11 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
     return product, ((ah * bh - product) + ah * bl + al * bh) + al * bl
 
 
-def _poisson_pmf(k: Floats, rate: float) -> Floats:
+def poisson_pmf(k: Floats, rate: float | Floats) -> Floats:
+    """Return P(W = k) for a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
-    return np.where(k == 0, math.exp(-rate), inside)
+    return np.where(k == 0, np.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
@@ -588,6 +606,51 @@ def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
     log = log - _deviance(both, successes, rest) - _deviance(x, failures, lost)
     inside = np.exp(log) * np.sqrt(r / (2 * math.pi * x * n))
     return np.where(k == 0, math.exp(r * math.log(p)), inside)
+
+
+# --- The law with five given quantiles and a mean. A quarter of the items lies between two
+# neighbouring quantiles a <= b, at a + (b - a)·v**g with v uniform in [0, 1]; its mean is
+# a + share·(b - a) with share = 1/(g + 1). The lower three quarters are uniform (share 1/2), unless
+# the mean is out of reach of the tail, which alone takes up the rest of the mean.
+
+
+def _quantile_shares(*values: float) -> tuple[float, float]:
+    """Return ``share`` of the lower three quarters and of the tail; outside [0, 1]: no such law."""
+    low, q1, median, q3, high, mean = values
+    missing = 4 * mean - (low + q1 + median + q3)
+    tail = high - q3
+    excess = min(max(missing - (q3 - low) / 2, 0.0), tail)
+    body = (missing - excess) / (q3 - low) if q3 > low else 0.5 + missing - excess
+    return body, excess / tail if tail else 0.5
+
+
+def _check_quantiles(*values: float) -> str:
+    *ends, mean = values
+    if ends != sorted(ends):
+        return f"the quantiles {', '.join(map(repr, ends))} do not ascend: expected low to high"
+    check_span(0, math.ceil(ends[-1]), "the law", "count the work in larger units")
+    if not -1e-9 <= _quantile_shares(*values)[0] <= 1 + 1e-9:
+        least, most = sum(ends[:4]) / 4, sum(ends[1:]) / 4
+        return f"mean = {mean!r}: these quantiles allow a mean from {least!r} to {most!r}"
+    return ""
+
+
+def _quantile_weights(*values: float) -> Floats:
+    """Return P(W = 0), P(W = 1), ...; rounding up or down at random keeps the mean of the law."""
+    *ends, _ = values
+    body, tail = _quantile_shares(*values)
+    k = np.arange(-1.0, math.ceil(ends[-1]) + 2)
+    above = np.zeros_like(k)  # E[max(X - k, 0)], four times
+    for low, high, shape in zip(ends, ends[1:], (body, body, body, tail), strict=False):
+        width, share = high - low, min(max(shape, 1e-300), 1 - 2**-53)
+        z = np.clip((k - low) / width, 0.0, 1.0) if width else np.zeros_like(k)
+        with np.errstate(divide="ignore"):
+            reached = -np.expm1(share / (1 - share) * np.log(z))
+        inside = width * (share * (1 - z) - (1 - share) * z * reached)
+        above += np.where(k < low, low + share * width - k, inside)
+    weights = np.maximum(np.diff(above, 2), 0.0)
+    weights[: math.floor(ends[0])] = 0.0
+    return np.asarray(weights / math.fsum(weights))
 
 
 def _scipy_special(name: str, *arguments: Any) -> Any:
@@ -719,7 +782,7 @@ FAMILIES: Mapping[str, LawFamily] = {
                 ),
             ),
             constant=lambda rate: 0 if rate == 0 else None,
-            pmf=_poisson_pmf,
+            pmf=poisson_pmf,
             sf=lambda k, rate: _scipy_special("gammainc", k + 1.0, rate),
             cdf=lambda k, rate: _scipy_special("gammaincc", k + 1.0, rate),
             mean=lambda rate: rate,
@@ -760,6 +823,21 @@ FAMILIES: Mapping[str, LawFamily] = {
             estimate=lambda h: (h.low, h.high),
             errors=_uniform_errors,
             log_likelihood=lambda h, low, high: -h.size * math.log(high - low + 1),
+        ),
+        LawFamily(
+            name="quantiles",
+            summary="Whole number with five quantiles and a mean, which shapes the tail above q3.",
+            example="quantiles:1,4,6,9,80,8.5",
+            parameters=(
+                _quantile_parameter("low", "least value", (0, 2)),
+                _quantile_parameter("q1", "lower quartile", (3, 5)),
+                _quantile_parameter("median", "median", (6, 8)),
+                _quantile_parameter("q3", "upper quartile", (9, 12)),
+                _quantile_parameter("high", "largest value", (60, 100)),
+                _quantile_parameter("mean", "mean", (7, 19)),
+            ),
+            check=_check_quantiles,
+            weights=_quantile_weights,
         ),
     )
 }

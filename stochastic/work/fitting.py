@@ -54,32 +54,26 @@ def fit(
 ) -> tuple[LawFit, ...]:
     """Fit families to samples by maximum likelihood; the best by Akaike's criterion comes first.
 
-    Parameters
-    ----------
-    samples : array of whole numbers, any shape
-        Work of items, with at least two different values.
-    families : str or sequence of str, optional
-        Some of ``bernoulli binomial geometric negative_binomial poisson uniform``; by default all
-        that can have produced the samples.
-    replicates : int
-        Number of bootstrap samples that are drawn for the p-value of each family; 0 for no p-value.
-    seed : int
-        Seed of these draws.
+    Parameters:
+        samples (array of whole numbers, any shape): Work of items, with at least two different
+            values.
+        families (str or sequence of str, optional): Some of ``bernoulli binomial geometric
+            negative_binomial poisson uniform``; by default all that can have produced the samples.
+        replicates (int): Number of bootstrap samples that are drawn for the p-value of each family;
+            0 for no p-value.
+        seed (int): Seed of these draws.
 
-    Raises
-    ------
-    LawError
-        The samples are empty, constant, negative or not whole numbers, a family is unknown, or no
-        law of a requested family has the maximum likelihood.
+    Raises:
+        LawError: The samples are empty, constant, negative or not whole numbers, a family is
+            unknown, or no law of a requested family has the maximum likelihood.
 
-    Notes
-    -----
-    A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov needs a continuous
-    law (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance (Choulakian, Lockhart
-    and Stephens 1994) needs neither, and replicates account for the fitted parameters. The time
-    grows with the largest sample. With 199 replicates it is tenths of a second for a largest sample
-    of 100, seconds for 10,000, and one or two minutes for a million, the limit; without replicates,
-    a million takes half a second.
+    Notes:
+        A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov needs a
+        continuous law (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance
+        (Choulakian, Lockhart and Stephens 1994) needs neither, and replicates account for the
+        fitted parameters. The time grows with the largest sample. With 199 replicates it is tenths
+        of a second for a largest sample of 100, seconds for 10,000, and one or two minutes for a
+        million, the limit; without replicates, a million takes half a second.
 
     >>> best = fit(Pmf.negative_binomial(5, 0.3).sample(4000, seed=1))[0]
     >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)

@@ -44,10 +44,9 @@ class Pmf:
 
     Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
-    Attributes
-    ----------
-    missing : float
-        Bound on the probability that truncation left out, and so on the error of any probability.
+    Attributes:
+        missing: Bound on the probability that truncation left out, and so on the error of any
+            probability.
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
@@ -91,6 +90,13 @@ class Pmf:
     def bernoulli(cls, p: float) -> Pmf:
         """The number 1 with probability p, else 0."""
         return cls.of_family("bernoulli", p)
+
+    @classmethod
+    def quantiles(
+        cls, low: float, q1: float, median: float, q3: float, high: float, mean: float
+    ) -> Pmf:
+        """Whole number with five quantiles and a mean, which shapes the tail above q3."""
+        return cls.of_family("quantiles", low, q1, median, q3, high, mean)
 
     @classmethod
     def of_family(cls, family: str, *parameters: Any) -> Pmf:
@@ -171,8 +177,7 @@ class Pmf:
         name, arguments = parse_law(text)
         if name in FAMILIES:
             return cls.of_family(name, *arguments)
-        law: Pmf = getattr(cls, name)(*arguments)
-        return law
+        return getattr(cls, name)(*arguments)
 
     @property
     def low(self) -> int:

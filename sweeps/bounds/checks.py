@@ -33,10 +33,9 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points of a block. The first block is smaller, as it usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: In grids of more points than this, boxes are bounded before single points are evaluated.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
+_SAMPLE = sizes.CHECK_SAMPLE
 
 
 def first_point(
@@ -63,9 +62,7 @@ def _first_point_of_case(
 ) -> dict[str, int] | None:
     used = grid.sort_axes(grid.node_dims(node, key) & set(axes))
     shape = grid.shape(used) or (1,)
-    first, blocks = (
-        Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS)
-    )
+    first, blocks = (Tiling(shape[:-1], shape[-1], n) for n in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS))
     many = math.prod(shape) > _MAX_SCAN_POINTS
     for tiling, count in ((first, 1), (blocks, 0 if many else blocks.count)):
         for number in range(count):
@@ -176,10 +173,6 @@ def first_configuration(
         if rows.size < along.size:
             space = space.select_rows(number, rows)
     return result, True
-
-
-#: Number of random points that show which condition excludes the most points.
-_SAMPLE = sizes.CHECK_SAMPLE
 
 
 def check_point_count(grid: Grid) -> None:

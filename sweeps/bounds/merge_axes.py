@@ -37,13 +37,10 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-#: Maximum number of combinations that are evaluated to merge axes.
 _MAX_COMBINATIONS = sizes.MERGE_MOST
-#: In a first trial, combinations of this number of values per axis are evaluated.
 _TRIED_VALUES = sizes.MERGE_TRIED
 #: Axes are merged only if at most this share of their combinations has distinct rows.
 _MAX_SHARE = 0.75
-#: Problems of at most this number of points are not merged.
 _MIN_POINTS = sizes.MERGE_WORTH
 
 
@@ -69,8 +66,9 @@ def merge_axes(
         axes = tuple(axis for axis in leaf.axes if axis not in fixed)
         used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
     plain = {name: float(leaf.array) for name, leaf in used.items() if not leaf.axes}
+    roots = [_limit_values(each) for each in fold_constants([root, *more], plain, {})[0]]
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
-    roots = spread_limits(fold_constants([root, *more], plain, {})[0], used, left)
+    roots = spread_limits(roots, used, left)
     known = {axis: index for axis, index in fixed.items() if axis in sizes}
     merging = _AxisMerger(roots, used, left, stats or SearchStats(), unmerged_axis)
     while math.prod(merging.sizes.values()) > _MIN_POINTS and merging.step():
@@ -255,6 +253,26 @@ def _required_conditions(roots: Sequence[Node]) -> list[Node]:
         tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()
         result.append({id(node): node for node in conjuncts(tests)})
     return [node for key, node in result[0].items() if all(key in other for other in result)]
+
+
+def _limit_values(root: Node) -> Node:
+    """Put the limits that conditions set into the objective, where they tighten its bounds.
+
+    Where ``q >= 2`` must hold, ``max(q, 2)`` is ``q``, but its bounds are tighter over boxes in
+    which the condition holds at some points only.
+    """
+    if root.op != "where" or repr(root.args[2]) != "inf":
+        return root
+    condition, value, undefined = root.args
+    swap: dict[int, Node] = {}
+    for test in conjuncts([condition]):
+        if test.op in ("less", "less_equal"):
+            small, large = test.args
+            for op, limit, limited in (("maximum", small, large), ("minimum", large, small)):
+                # max(-0.0, 0) may be 0, so a limit of 0 could change the sign of a zero
+                if limit.op == "constant" and limit.args[0] != 0 and limited is not value:
+                    swap[id(limited)] = Node(op, (swap.get(id(limited), limited), limit))
+    return Node("where", (condition, *_replace_nodes([value], swap), undefined)) if swap else root
 
 
 def _replace_nodes(roots: Sequence[Node], swap: Mapping[int, Node]) -> list[Node]:

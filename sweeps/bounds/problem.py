@@ -39,6 +39,11 @@ Leaves = Mapping[str, Leaf]
 #: A ``Key`` has one label for each switch axis. ``Roots`` maps keys to nodes.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
+_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
+_MIN_PIECE = sizes.ORDERED_PIECE
+#: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is
+#: bounded by its extremes over all indices, except in boxes of a single point.
+_MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
 class Boxes(NamedTuple):
@@ -106,12 +111,6 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-#: Above this number of rows, rows are only sorted instead of ordered recursively.
-_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
-#: Pieces of at most this number of rows are not split further.
-_MIN_PIECE = sizes.ORDERED_PIECE
-
-
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
     """Return an order of the columns of ``rows`` that puts similar columns next to each other."""
     count = rows.shape[1]
@@ -137,11 +136,6 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
         mid = (low + high - 1) // 2 + 1
         stack += [(low, mid), (mid, high)]
     return order
-
-
-#: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is
-#: bounded by its extremes over all indices, except in boxes of a single point.
-_MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
 class RangeExtremes:
@@ -300,8 +294,7 @@ class BoxProblem:
             return literal_trend(node.args[0])
         if node.op == "reference":
             return literal_trend(float(self.used_leaves[node.args[0]].array))
-        result: Trend = self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
-        return result
+        return self.algebra[node.op](*(self.fixed_trends[id(arg)] for arg in node.args))
 
     @property
     def points(self) -> float:

@@ -25,16 +25,10 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes searched in a round; number of parts bounded for each of these boxes.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
-#: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
-#: budget DEEP_BUDGET per box, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 _load_done: list[bool] = []
-#: Maximum number of points of one box that NumPy evaluates again, because library functions are
-#: inexact and such a point may be the best.
 _MAX_NEAR_POINTS = sizes.SEARCH_NEAR
-#: Number of boxes bounded before ``improve`` (coordinate descent) is called.
 _BOXES_BEFORE_DESCENT = sizes.SEARCH_QUICK
 
 

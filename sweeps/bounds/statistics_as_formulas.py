@@ -22,11 +22,8 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-#: A statistic over more points than this is not written as a formula.
 MAX_EXPANDED_POINTS = sizes.EXPAND_POINTS
-#: A statistic of at most this number of values is computed instead of written as a formula.
 CHEAP_VALUES = sizes.EXPAND_CHEAP
-#: Limits on the values of a statistic, and on its results, if it is computed before a proof.
 MAX_VALUES, MAX_RESULTS = sizes.EXPAND_MOST, sizes.EXPAND_NUMBERS
 _LEAF_OPS = ("constant", "reference")
 
@@ -39,7 +36,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:
-        return known  # type: ignore[no-any-return]
+        return known
     result = {key: _expand_graph(grid, key, cheap) for key in grid.graphs}
     whole = grid
     if any(graph is not grid.graphs[key] for key, (graph, _) in result.items()):

@@ -20,7 +20,6 @@ from symbolic.quantities import Domain
 
 #: Value of ``case_beyond`` where there is no border.
 NO_BORDER = -2
-#: Number of points, on all lines together, that are evaluated at once.
 BLOCK_POINTS = sizes.BORDERS_TOGETHER
 #: A quantity that is not an axis is varied from value / 2**OCTAVES to value * 2**OCTAVES.
 OCTAVES = 64

@@ -47,7 +47,6 @@ from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import both, constant, reference, substitute, where
 
-#: A row of the loop nest gets axes until it has this number of points.
 _ROW = sizes.LEAF_ROW
 
 
@@ -123,14 +122,10 @@ def compile_objectives_in_time(
     return result[0] if result and not stats.is_late else None
 
 
-#: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: New points are first compared with at most this number of archived points.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: Above this number of new points, the archived points that dominate most of a sample come first.
 _PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
-#: Number of new points in the sample.
 _SAMPLE = sizes.ARCHIVE_SAMPLE
 
 
@@ -186,28 +181,19 @@ class Archive:
             )
 
 
-#: Number of boxes processed together.
 BATCH = sizes.BEAT_BATCH
-#: A box of at most this number of points is scanned; larger boxes are halved.
 MAX_SCAN_POINTS = sizes.BEAT_LEAF
-#: Maximum number of points of all small boxes that one call scans.
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
-#: A loop nest is compiled for problems of more points than this.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: Number of random start points, and maximum number of points of the coarse start grid.
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
-#: Number of archived start points that are improved along one axis after the other.
 _IMPROVED_POINTS = sizes.BEAT_IMPROVED
-#: Number of values tried along an axis, and number of rounds over all axes.
 _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 
 
 class FrontSearch:
     """The search of one problem: its open boxes, which may contain points of the front."""
 
-    def __init__(
-        self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats
-    ) -> None:
+    def __init__(self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats):
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points
@@ -265,13 +251,11 @@ class FrontSearch:
         alive = self.archive.non_dominated_indices(ideals)
         before, ideals = boxes.take(alive), ideals[:, alive]
         boxes = clip_monotone_axes(before, up[alive], down[alive])
-        changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
-        cut = np.flatnonzero(np.any(changed, axis=0))
+        cut = np.flatnonzero(np.any((boxes.lo != before.lo) | (boxes.hi != before.hi), axis=0))
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
-        reach = self._objective_ranges()
         # steps take boxes from the end of the list, so the lowest corners come last
-        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")
+        order = np.argsort(-(ideals / self._objective_ranges()).sum(axis=0), kind="stable")
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
@@ -445,10 +429,8 @@ class _GapSearch:
 
 
 def _gap_corners(values: Floats) -> Floats:
-    order = np.argsort(values[0])
-    first = np.append(values[0, order], math.inf)
-    second = np.concatenate([[math.inf], values[1, order]])
-    return np.stack([first, second])
+    first, second = values[:, np.argsort(values[0])]
+    return np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
@@ -555,8 +537,7 @@ class _TieBreakSearch:
         if not sought.size:
             return True
         rest = np.delete(np.concatenate([self.low, self.high]), len(self.low) + number, axis=0)
-        rest = rest[:, sought]
-        groups, owner = np.unique(rest, axis=1, return_inverse=True)
+        groups, owner = np.unique(rest[:, sought], axis=1, return_inverse=True)
         owner = owner.reshape(-1)
         order = np.argsort(owner, kind="stable")
         self.members = sought[order]
@@ -676,11 +657,8 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-#: After this number of boxes, the gaps of a front of two objectives are searched one by one.
 BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
-#: After this number of boxes, ties are broken point by point.
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
-#: In grids of more points than this, the code that searches gaps is compiled in advance.
 _GAP_MIN_POINTS = sizes.FRONT_VAST
 
 
@@ -707,12 +685,8 @@ def certified_front(
             holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
             root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
-        axes = max(len(space.rows) for space in spaces)
-        archive = Archive(len(goals), 1 + axes)
-        searches = [
-            FrontSearch(space.problem, number, archive, stats)
-            for number, space in enumerate(spaces)
-        ]
+        archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces))
+        searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
             for part_search in searches:

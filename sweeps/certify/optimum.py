@@ -22,11 +22,8 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, references, where
 
-#: Number of random start points, and number of the best start points that are improved.
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
-#: Maximum number of values tried along one axis, and of points tried along two axes.
 _AXIS_VALUES, _PAIR_POINTS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR
-#: Maximum number of rounds over all axes and pairs.
 _ROUNDS = sizes.DESCENT_ROUNDS
 #: Maximum number of points over inner axes that are evaluated for the value of an answer.
 _MAX_INNER_POINTS = sizes.DESCENT_INNER

@@ -24,7 +24,6 @@ from sweeps.runtime.progress import add_done, add_total
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant, where
 
-#: Number of boxes split together, and maximum number of points of a box that is scanned.
 BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 
@@ -173,8 +172,7 @@ def _merge_adjacent(boxes: Boxes) -> Boxes:
             same &= np.all(hi[others][:, 1:] == hi[others][:, :-1], axis=0)
             same &= lo[axis, 1:] == hi[axis, :-1] + 1
             first = np.concatenate([[True], ~same])
-            last = np.concatenate([~same, [True]])
-            merged = hi[:, last]
+            merged = hi[:, np.concatenate([~same, [True]])]
             lo, hi = lo[:, first], merged
     return Boxes(lo, hi)
 

@@ -43,8 +43,8 @@ from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, i
 ROUNDS, MEAN_PIECES = 20, sizes.RANGES_PIECES
 #: A piece is not halved further if its bound is this close to the minimum (relative distance).
 RELATIVE_TOLERANCE = 1e-4
-#: Number of configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER
+ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,14 +178,9 @@ def _split_pieces(
         lows.append(a)
         highs.append(b)
     low, high = (
-        {name: np.concatenate([side[name] for side in sides]) for name in names}
-        for sides in (lows, highs)
+        {n: np.concatenate([s[n] for s in sides]) for n in names} for sides in (lows, highs)
     )
     return np.tile(owner[selection], 2), low, high
-
-
-#: Maximum number of pieces of all configurations together, and of a single configuration.
-ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,8 +244,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    index = unravel(numbers, grid.shape(plain))
-    along = dict(zip(plain, index, strict=True))
+    along = dict(zip(plain, unravel(numbers, grid.shape(plain)), strict=True))
 
     def leaf_values(leaf: Leaf) -> Any:
         return np.asarray(leaf.array[tuple(along[axis] for axis in leaf.axes)])

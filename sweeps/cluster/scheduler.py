@@ -29,7 +29,6 @@ from symbolic.errors import DseError
 #: Number of submitted tasks per worker thread (one runs), and number of additional tasks for
 #: workers that join later.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
-#: Number of parts of a query per worker thread: several, so that all threads end together.
 _SHARES = sizes.CLUSTER_SHARES
 _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")
@@ -44,7 +43,6 @@ _QUIET_CONFIG = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
 }
-
 
 Answer = TypeVar("Answer")
 
@@ -219,8 +217,7 @@ class Workers:
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a task to any worker."""
-        future: Future[Any] = self._executor.submit(task, *arguments)
-        return future
+        return self._executor.submit(task, *arguments)
 
     def cancel(self, future: Future[Any]) -> bool:
         """Cancel a task unless a worker may have begun it; return True if it is cancelled."""

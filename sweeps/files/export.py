@@ -33,17 +33,18 @@ from symbolic.json_text import check_json_length, read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-
 # We do not use the netCDF4 library, because it stores a fill value with every text variable. If two
 # such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
 # also kill the process if a write fails on a full disk. So we give it an :class:`UnfailingFile`.
-
 #: After a failure, writes of up to this size are cached so that they can be read again. [B]
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (
     "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
     "xarray.open_dataset and to_netcdf)"
 )
+# If an interrupt ends the main thread, zarr's threads continue. They would write while the partial
+# store is being removed, and leave pieces of it behind.
+_WRITE_TIMEOUT = 10.0
 
 
 def _check_netcdf_libraries() -> None:
@@ -304,12 +305,6 @@ def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     for name in names:
         del ds[name].attrs[_NAME]
     return ds.rename_vars(names)
-
-
-# If an interrupt ends the main thread, zarr's threads continue. They would write while the partial
-# store is being removed, and leave pieces of it behind.
-
-_WRITE_TIMEOUT = 10.0
 
 
 @contextmanager

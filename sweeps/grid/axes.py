@@ -26,6 +26,7 @@ _FORMS = (
 _MAX_VALUES = 2**26
 _MAX_EXACT_INT = 2.0**53  # floats represent all integers up to this limit exactly
 _FINITE = np.finfo(np.float64).max.item()
+_RESERVED_NAMES = ("feasible", "machine", "objective", "point", "rank", "workload")
 
 
 def _number(value: Any, row: Quantity, where: str) -> float | int:
@@ -203,9 +204,6 @@ def normalize_weights(weights: Any, count: int, where: str) -> NDArray[np.float6
     if not result.any():
         raise DseError(f"{where}: all weights are 0: give one value a weight above 0")
     return np.asarray(result / math.fsum(result))
-
-
-_RESERVED_NAMES = ("feasible", "machine", "objective", "point", "rank", "workload")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,6 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "divide": _divide,
 }
 
-
 #: Time after which work moves to threads [s], and number of pieces of work per thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
@@ -225,7 +224,6 @@ def _describe_inputs(eq: Equation, row: Inputs) -> str:
 
 Value = float | Node | Leaf
 
-#: Maximum number of axes of a study; NumPy allows 64 dimensions, and answers need a few more.
 _MOST_AXES = sizes.AXES_MOST
 #: Axes whose labels are names of files.
 _FILE_AXES = ("machine", "workload")

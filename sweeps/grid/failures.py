@@ -17,7 +17,6 @@ from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
-#: Maximum number of failed configurations of a tile that are listed one by one.
 _MAX_LISTED = sizes.FAILED_LISTED
 
 

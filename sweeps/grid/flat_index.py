@@ -4,8 +4,6 @@ NumPy's ``unravel_index`` (2.3 to 2.4) is wrong for arrays of shape (n, 1) with 
 forbids the use of ``unravel_index`` and ``ravel_multi_index``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

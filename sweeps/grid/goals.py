@@ -19,7 +19,6 @@ from symbolic.statistics import resolve_direction
 #: Name of an objective in an answer if it is a formula instead of a quantity.
 OBJECTIVE = "objective"
 
-#: Maximum value of ``top``, the number of configurations in an answer.
 _MAX_TOP = sizes.TOP_MOST
 
 

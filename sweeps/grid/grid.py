@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 from sweeps.grid.axes import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
-from symbolic.ops import (
-    Node,
-    both,
-    constant,
-    interpret_arrays,
-    reference,
-    references,
-    where,
-)
+from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
 from symbolic.quantities import indexed_quantity
 
 
@@ -195,8 +187,7 @@ class Grid:
         """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
-        graph = self.graphs[key]
-        node = graph.flat(name)
+        node = self.graphs[key].flat(name)
         rules = [*self.rule_nodes(key, dims), *self.no_failure_nodes(node, key)]
         if not rules:
             return node
@@ -383,8 +374,7 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     leaves = {
-        key: {name: leaf.slice_axes(cut) for name, leaf in known.items()}
-        for key, known in grid.leaves.items()
+        key: {n: a.slice_axes(cut) for n, a in each.items()} for key, each in grid.leaves.items()
     }
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}

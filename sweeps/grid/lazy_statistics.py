@@ -36,6 +36,7 @@ from symbolic.statistics import (
 Floats = NDArray[np.float64]
 #: Function that takes formulas over one grid, and returns a mapping of names to statistics.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
+MAX_PORTION_VALUES = sizes.PORTION
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -453,10 +454,6 @@ class _StatisticBuilder:
                     f"{condition.text!r}, which varies along {', '.join(sorted(along))}: drop one "
                     "condition, or use another statistic"
                 )
-
-
-#: Maximum number of values of a statistic in memory at once.
-MAX_PORTION_VALUES = sizes.PORTION
 
 
 def statistic_portions(

@@ -125,7 +125,6 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
 
 #: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Maximum number of values that are tried as ends of bins.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # maximum probability that the law of the longest item may omit
 
@@ -187,7 +186,7 @@ def _pieces(pmf: Pmf, length: float, overhead: float) -> tuple[Pmf, float]:
 def _imbalance(pmf: Pmf, lanes: float) -> Law:
     from stochastic import imbalance
 
-    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload,no-any-return]  # a float
+    return imbalance(pmf, lanes=lanes)  # type: ignore[call-overload]  # a float
 
 
 def _bounds(pmf: Pmf, lanes: float) -> Bounds:

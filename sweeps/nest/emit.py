@@ -25,8 +25,11 @@ from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
-#: A loop along the row with more steps than this is split at its calls.
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
+ROW_PIECE = sizes.NEST_ROW
+_LONG_ENOUGH = sizes.NEST_LONG
+_ACCEPTABLE_ROW = sizes.NEST_SHORT
+_CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 
 
 def safe_identifier(name: str) -> str:
@@ -206,14 +209,6 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Maximum length of a piece of a row, chosen so that buffers fit into the first-level cache.
-ROW_PIECE = sizes.NEST_ROW
-#: A row of at least this length gets no further axis.
-_LONG_ENOUGH = sizes.NEST_LONG
-#: A row of at least this length gets a further axis only if it stays within ROW_PIECE.
-_ACCEPTABLE_ROW = sizes.NEST_SHORT
-
-
 def row_axis_count(sizes: Sequence[int]) -> int:
     """Return the number of trailing axes that form the row."""
     length, count = 1, 0
@@ -252,9 +247,6 @@ class Nest:
 @cache
 def _hash(kinds: tuple[str, ...], source: str) -> str:
     return hashlib.sha256(f"{kinds}\n{source}".encode()).hexdigest()[:16]
-
-
-_CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 
 
 def _safe_axis_names(

@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Number of strong points. All points are first compared with these.
 _ARCHIVE = sizes.REDUCE_ARCHIVE
-#: Size of the sample from which strong points are chosen.
 _SAMPLE = sizes.REDUCE_SAMPLE
-#: Number of points that are compared with the front in one batch.
 _BATCH_POINTS = sizes.REDUCE_TOGETHER
 
 

@@ -20,13 +20,9 @@ from sweeps.runtime.progress import Listener, RunCounter
 from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
-#: Maximum number of points of a tile. Smaller grids are cut into about four tiles.
 TILE = sizes.RUN_TILE
-#: With at most this number of points, NumPy evaluates a group without compilation or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: With at most this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: If a group has at least this number of points, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -43,8 +39,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        dims = tuple(grid.axes) if expand else grid.dims(name)
-        result.setdefault(dims, []).append(name)
+        result.setdefault(tuple(grid.axes) if expand else grid.dims(name), []).append(name)
     return tuple(OutputGroup(dims=dims, outputs=tuple(outputs)) for dims, outputs in result.items())
 
 
@@ -82,9 +77,8 @@ def prepare(
     """
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
-        return ready  # type: ignore[no-any-return]
-    sizes = grid.shape(dims)
-    count = row_axis_count(sizes) if row is None else row
+        return ready
+    count = row_axis_count(grid.shape(dims)) if row is None else row
     outer, inner = tuple(dims[: len(dims) - count]), tuple(dims[len(dims) - count :])
     leaves, graph = grid.leaves[key], grid.graphs[key]
     names = {id(graph.flat(name)): f"q_{safe_identifier(name)}" for name in graph.definitions}
@@ -154,8 +148,7 @@ def _fill(
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], NDArray[Any]]]]:
     plain = grid.non_switch_axes(part.dims)
     kinds = [grid.kind(name) for name in part.outputs]
-    shape = grid.shape(plain)
-    points = math.prod(shape)
+    points = math.prod(grid.shape(plain))
     # switch axes come first, so that each nest fills a contiguous piece of memory
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]

@@ -56,6 +56,14 @@ from symbolic.statistics import DRAW, Statistic
 Indices = NDArray[np.int64]
 
 _ENCLOSED_POINTS = sizes.REACH_TOGETHER
+#: A tail is taken as that of a Pareto law. The tail index estimated from the replicates is
+#: multiplied by the factor, and then limited to the maximum.
+_TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
+#: Values of ``kind`` in :func:`moments`.
+MEAN, STD = 0, 1
+_NO_WEIGHTS = np.empty(0)
+#: Rows of up to this length are summed in the order in which `statistics_as_formulas` sums.
+SHORT_ROW = sizes.SUM_SHORT
 
 
 def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
@@ -118,11 +126,6 @@ def range_of(
     (result,) = enclose([root], boxes)
     assert isinstance(result, Interval)
     return np.asarray(result.lo), np.asarray(result.hi)
-
-
-#: A tail is taken as that of a Pareto law. The tail index estimated from the replicates is
-#: multiplied by the factor, and then limited to the maximum.
-_TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
 @compiled(_nrt=False)
@@ -237,10 +240,10 @@ _EQUAL_TOLERANCE = 1e-13
 class SamplingDesign:
     """The way in which rows of values were drawn.
 
-    A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts. With fewer than two parts, the draws are all
-    values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
-    ``range_at`` encloses the formula over the laws of its inputs.
+    A row stores the values of draw 0, then those of draw 1, and so on, equally many for each. The
+    draws form ``replicates`` independent parts. If ``replicates`` is 0 or 1, they are not random,
+    but list all values of a law. The ``weights`` of the values in a row sum to 1; all draws have
+    the same weight. ``range_at`` returns bounds on the formula over all values of its inputs.
     """
 
     draws: int
@@ -281,10 +284,6 @@ def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
     equal = far <= _EQUAL_TOLERANCE * np.abs(value)
     return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
-
-
-#: Values of ``kind`` in :func:`moments`.
-MEAN, STD = 0, 1
 
 
 @compiled
@@ -356,11 +355,6 @@ def fill_extremes(values, sign, skip, out) -> None:
         if holes == row.size or (holes and not skip):
             result = np.nan
         out[i] = result * sign
-
-
-_NO_WEIGHTS = np.empty(0)
-#: Rows of up to this length are summed in the order in which `statistics_as_formulas` sums.
-SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
@@ -539,8 +533,7 @@ class RowValues:
         variance = self.sample.means_per_draw(squares).mean(axis=1)
         off, here = self.mean_error(squares, change), np.sqrt(variance)
         below = here - np.sqrt(np.maximum(variance - off, 0.0))
-        result: Floats = np.maximum(below, np.sqrt(variance + off) - here)
-        return result
+        return np.maximum(below, np.sqrt(variance + off) - here)
 
     def geomean_error(self) -> Floats:
         """Return the error of the geometric mean, computed from the error of the mean logarithm."""

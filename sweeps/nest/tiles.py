@@ -21,13 +21,9 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: With at most this number of points, NumPy evaluates without a nest.
 NUMPY_POINTS = sizes.PASS_SMALL
-#: Number of points of a tile, chosen so that its values fit into the cache.
 TILE_POINTS = sizes.PASS_PIECE
-#: Minimum number of tiles for which enclosures are used, and maximum number of tiles per batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
-#: A batch is split into this number of pieces per thread.
 _SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
@@ -162,11 +158,8 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
 
 Floats = NDArray[np.float64]
 
-#: With at most this number of values, NumPy evaluates rows without a nest.
 ROWS_SMALL = sizes.ROWS_SMALL
-#: Number of values in the rows that one call of ``visit`` gets.
 ROWS_BLOCK = sizes.ROWS_BLOCK
-#: If rows are shorter than this, the innermost loops run over points instead of along rows.
 _SHORT_ROW = sizes.ROWS_SHORT
 
 

@@ -100,11 +100,8 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: With at least this number of values, compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
-#: The range of a histogram is divided into at least this number of slots.
 _SLOTS = sizes.BINS_SLOTS
-#: Number of bits of a digit. A key has 64 bits.
 DIGIT_BITS = sizes.BINS_DIGIT
 
 
@@ -506,8 +503,7 @@ def run_fold(
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
     result = values.gather(lambda: _FoldAggregate(make(), values.weight))
-    fold: AnyFold = result.fold
-    return fold
+    return result.fold
 
 
 def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:

@@ -98,15 +98,12 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        node = reference(name)
-        known = self.table.dims([node, *self.table.conditions])
+        known = self.table.dims([reference(name), *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
         shape = [self.table.axes[dim] for dim in dims]
         values = np.broadcast_to(self.table.broadcast_over(name, dims), shape)
         codes = self._with_models_first(values, dims).astype(np.int64)
-        codes = np.stack(
-            [lut[row] for lut, row in zip(self._common_codes(name), codes, strict=True)]
-        )
+        codes = np.stack([t[row] for t, row in zip(self._common_codes(name), codes, strict=True)])
         counts = self._with_models_first(self.table.feasible_mask(dims), dims) & (codes >= 0)
         least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
         rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)
@@ -145,8 +142,7 @@ class _ModelComparison:
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
-        result: NDArray[np.float64] = np.where(compared, differ / np.maximum(compared, 1), np.nan)
-        return result
+        return np.where(compared, differ / np.maximum(compared, 1), np.nan)
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
         """Return a table for each model from flag values to codes; all models share the codes.
@@ -203,10 +199,7 @@ class _ModelComparison:
         name = goal.text if goal.text in table.ds else OBJECTIVE
         none = chosen < 0
         places = unravel_places(flat, rest, cells, table.axes)
-        result = {
-            f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none)
-            for axis in rest
-        }
+        result = {f"best_{a}": self._best_coordinates(a, places[a][..., 0], none) for a in rest}
         result[f"best_{name}"] = (cells, np.where(none, np.nan, goal.sign * best), about)
         about = {"units": "1", "long_name": "configurations that are as good as the optimum"}
         result["ties"] = (cells, np.where(none, 0, ties), about)
@@ -251,5 +244,4 @@ class _ModelComparison:
         with np.errstate(all="ignore"):
             ratio = there / best_scores if goal.sign > 0 else best_scores / there
         ratio = np.where(np.isinf(there), np.inf, np.where(there == best_scores, 1.0, ratio))
-        result: NDArray[np.float64] = np.where(np.isinf(best_scores) | (places < 0), np.nan, ratio)
-        return result
+        return np.where(np.isinf(best_scores) | (places < 0), np.nan, ratio)

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 # if evaluation takes long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again, and number of random points.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
-#: Maximum number of points of a front that are compared with all its other points.
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 
@@ -164,9 +162,7 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 def _evaluate_both(
     source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    both = {
-        axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
-    } or answer_places
+    both = {a: np.concatenate([answer_places[a], sample[a]]) for a in sample} or answer_places
     values, feasible = source.evaluate(both, goals)
     for part in (slice(count), slice(count, None)):
         yield [row[part] for row in values], feasible[part]
@@ -363,10 +359,7 @@ def _stack_points(
 def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
     """Return the Pareto front for each value of the axes ``per``, along the dimension ``point``."""
     fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
-    places = {
-        axis: np.concatenate([np.asarray(front.places[axis]) for front in fronts])
-        for axis in source.sizes
-    }
+    places = {a: np.concatenate([np.asarray(f.places[a]) for f in fronts]) for a in source.sizes}
     proven = np.concatenate([front.full_proven_mask() for front in fronts])
     attributes = [front.attributes for front in fronts]
     whole = all(each.get("complete", 1) and not each.get("points_left") for each in attributes)

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from sweeps.scan.values import FormulaValues
     from sweeps.scan.winners_per_draw import DrawScores
 
-
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+#: Attributes that are merged from parts by their minimum. Most other attributes are added.
+_MIN_KEYS = ("complete", "settled")
+_METHODS = ("auto", "scan", "certified")
 
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
@@ -73,10 +75,6 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
         array = array.astype(np.float64)
     empty = {"f": np.nan, "i": -1, "b": False}.get(array.dtype.kind, "")
     return np.where(missing, np.array(empty, dtype=array.dtype), array)
-
-
-#: Attributes that are merged from parts by their minimum. Most other attributes are added.
-_MIN_KEYS = ("complete", "settled")
 
 
 class Sliceable(Protocol):
@@ -183,10 +181,7 @@ class RankedPoints:
     @classmethod
     def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
         """Join several lists of points over the same axes."""
-        places = {
-            axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
-            for axis in parts[0].places
-        }
+        places = {a: np.concatenate([p.places[a] for p in parts], axis=-1) for a in parts[0].places}
         return cls(places=places, scores=np.concatenate([part.scores for part in parts], axis=-1))
 
 
@@ -330,7 +325,6 @@ class QuerySource(Sliceable, Protocol):
 # --- Lists of configurations over all axes, including idle axes (axes without influence)
 
 
-#: Maximum number of ties or near-best configurations that an answer lists.
 MAX_LISTED = sizes.LISTED_MOST
 
 
@@ -386,8 +380,7 @@ def list_all_points(
 ) -> RankedPoints:
     """Return the configurations at flat indices over ``dims``, for all values of the other axes."""
     idle = [axis for axis in sizes if axis not in dims]
-    count = flat.size * math.prod(sizes[axis] for axis in idle)
-    check_listable(count, what, idle)
+    check_listable(flat.size * math.prod(sizes[axis] for axis in idle), what, idle)
     split = unravel(flat, [sizes[axis] for axis in dims])
     return repeat_over_idle_axes(dict(zip(dims, split, strict=True)), scores, sizes)
 
@@ -429,9 +422,6 @@ def places_in_whole(
     """Convert indices of points in a part into indices in the whole source; -1 stays -1."""
     fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **fixed}
-
-
-_METHODS = ("auto", "scan", "certified")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,5 @@
 """List the options that each verb supports on each source, and why others are unsupported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from symbolic.errors import DseError
@@ -105,12 +103,10 @@ def check_supported(verb: str, source: str, modifiers: Mapping[str, bool]) -> No
     """Raise an error unless a source supports a verb with the given modifiers."""
     if whole := why_unsupported(verb, source):
         raise DseError(f"{verb} does not work on {SOURCES[source]}: {whole}")
-    for modifier, is_set in modifiers.items():
-        if is_set and (why := why_unsupported(verb, source, modifier)):
-            out = "several objectives" if modifier == "objectives" else modifier
-            raise DseError(
-                f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {out} out"
-            )
+    for option, is_set in modifiers.items():
+        if is_set and (why := why_unsupported(verb, source, option)):
+            out = "several objectives" if option == "objectives" else option
+            raise DseError(f"{verb} of {SOURCES[source]} takes no {option}: {why}; leave {out} out")
 
 
 def support_table(verbs: Iterable[str]) -> str:

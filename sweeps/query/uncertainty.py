@@ -44,7 +44,6 @@ from symbolic.statistics import DRAW, RUN
 if TYPE_CHECKING:
     import xarray as xr
 
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -227,9 +226,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 
 #: Answer of :func:`_next_to_measure` if the value of every input is within its error.
 NOTHING_TO_MEASURE = "none"
-#: Approximate number of cells into which draws are grouped to find likely winners.
 _CELLS = sizes.CELLS_OF_DRAWS
-#: Maximum number of likely winners: the configurations that win the most draws.
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 

@@ -92,8 +92,7 @@ def unravel_places(
     flat: Indices, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> dict[str, Indices]:
     """Convert flat indices over ``rest``, of shape (*per, top), to an index along every axis."""
-    shape = tuple(sizes[axis] for axis in rest)
-    split = unravel(np.maximum(flat, 0), shape)
+    split = unravel(np.maximum(flat, 0), tuple(sizes[axis] for axis in rest))
     places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
     for axis, index in zip(rest, split, strict=True):
         places[axis] = np.asarray(index, dtype=np.int64)
@@ -106,9 +105,7 @@ def unravel_places(
     return places
 
 
-#: Number of points of a tile. Its values are reduced at once and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
-#: Number of points in one block if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
 
 
@@ -196,8 +193,7 @@ def ravel_with_switches(
     """Convert flat indices over ``plain`` into flat indices over ``rest``, given switch labels."""
     if not any(dim in labels for dim in rest):
         return flat
-    split = unravel(np.maximum(flat, 0), grid.shape(plain))
-    along = dict(zip(plain, split, strict=True))
+    along = dict(zip(plain, unravel(np.maximum(flat, 0), grid.shape(plain)), strict=True))
     index = [along.get(d, np.full(flat.shape, labels.get(d, 0))) for d in rest]
     places = ravel(index, grid.shape(rest))
     places[flat < 0] = -1
@@ -236,7 +232,6 @@ def _top_k_of_case(
     return best, result
 
 
-#: A tile is compared with at most this number of points of the front.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 
 

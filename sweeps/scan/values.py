@@ -152,7 +152,6 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return ds.assign_attrs(axes=" ".join([*names, ROW_DIMENSION])) if names else ds
 
 
-#: Number of points of a Dataset that are read in one block.
 BLOCK = sizes.TABLE_BLOCK
 
 ValueRanges = Sequence[tuple[float, float]]
@@ -273,9 +272,8 @@ def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
             yield part.isel({dim: slice(*ends) for dim, ends in zip(dims, bounds, strict=True)})
 
 
-def _chunk_slices(lengths: Sequence[int]) -> list[slice]:
-    ends = list(itertools.accumulate(lengths, initial=0))
-    return [slice(low, high) for low, high in itertools.pairwise(ends)]
+def _chunk_slices(lengths: Sequence[int]) -> Iterator[slice]:
+    return itertools.starmap(slice, itertools.pairwise(itertools.accumulate(lengths, initial=0)))
 
 
 class TableValues:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Number of points of a block. All intermediate values of a formula in a block are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
 #: If the range of values divided by their magnitude is below this, it is due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps

@@ -34,6 +34,10 @@ ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
 #: Draws without replicates are split into this number of parts, which serve as replicates.
 _REPLICATES = 16
+_FIRST_VISITED = sizes.LEADERS_FIRST
+MAX_RIVALS = sizes.CHANCE_RIVALS
+#: Values with at most this relative difference may be equal: nests and NumPy round differently.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +106,7 @@ class GridDrawScores(DrawScores):
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
         """Call a consumer with the configurations whose indices are in ``flat``."""
         grid, rest = self.grid, self.axes
-        split = unravel(flat, grid.shape(rest))
-        places = dict(zip(rest, split, strict=True))
+        places = dict(zip(rest, unravel(flat, grid.shape(rest)), strict=True))
         for at, key in grid.keys(rest):
             here = np.ones(flat.size, dtype=bool)
             for axis, place in at.items():
@@ -244,14 +247,6 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
             losses=about[:, 1],
             distance_to_best=about[:, 2],
         )
-
-
-#: Number of configurations visited first. Their minima exclude most other configurations.
-_FIRST_VISITED = sizes.LEADERS_FIRST
-#: On fresh draws, a configuration is compared with at most this number of likely winners.
-MAX_RIVALS = sizes.CHANCE_RIVALS
-#: Values with at most this relative difference may be equal: nests and NumPy round differently.
-_ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:

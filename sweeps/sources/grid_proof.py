@@ -54,9 +54,11 @@ from symbolic.ops import Node, constant, references
 if TYPE_CHECKING:
     import xarray as xr
 
-
-#: Maximum number of boxes in memory during a search for all near-best configurations.
 _MAX_BOXES = sizes.LISTED_BOXES
+SCAN_FIRST_POINTS = sizes.SCANNED
+MAX_SCAN_POINTS = sizes.SCANNABLE
+#: Number of points per second that a scan evaluates.
+SCAN_POINTS_PER_SECOND = 1e9
 
 
 @dataclass(slots=True, kw_only=True)
@@ -288,14 +290,6 @@ class GridProof(GridSource):
             "points_visited": tally.visited_points,
             "points_excluded": excluded if excluded < 2**63 else float(excluded),
         }
-
-
-#: With at most this number of points, a scan is as fast as a proof.
-SCAN_FIRST_POINTS = sizes.SCANNED
-#: Up to this number of points, a proof that takes longer than a scan is replaced by the scan.
-MAX_SCAN_POINTS = sizes.SCANNABLE
-#: Number of points per second that a scan evaluates.
-SCAN_POINTS_PER_SECOND = 1e9
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:

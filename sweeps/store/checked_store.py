@@ -29,7 +29,6 @@ from sweeps.store.records import (
     read_record,
 )
 
-#: Number of shards in the cache. The next chunk is often in the same shard as the last one.
 _CACHED_SHARDS = sizes.READER_SHARDS
 
 

@@ -19,7 +19,6 @@ from sweeps.nest.emit import compile_nest
 from sweeps.nest.run import NestProgram, prepare
 from sweeps.store.layout import StoreLayout, StorePart, Tile
 
-#: Number of tiles that are checked together for feasible points.
 _BLOCK = sizes.STORE_BLOCK
 
 

@@ -37,7 +37,6 @@ from symbolic.errors import DseError, UnreachableError
 
 #: Number of retries of a failed tile. A run ends after 16 failed tiles in a row.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-#: Maximum memory for the values of tiles in progress and their copies as shards. [B]
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
 _LOST_REASON = "the worker was lost each time, as if memory ran out"
@@ -51,9 +50,7 @@ WatchedOutput: TypeAlias = tuple[str, float]
 class TileWriter:
     """A picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
-    def __init__(
-        self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
-    ) -> None:
+    def __init__(self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None):
         self.part, self.place, self.identity = part, place, plan.identity
         self.program: BoxProgram = program_of(plan.layout, part)
         self.watch = watch if watch in part.outputs else None

@@ -22,7 +22,6 @@ from sweeps.nest.run import output_groups
 #: Compressions of chunks. New stores use the first by default.
 COMPRESSIONS = ("lz4", "none")
 
-#: Maximum number of points of a tile. A chunk, which is read as a whole, has about CHUNK points.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 
@@ -93,9 +92,7 @@ class StorePart:
 class StoreLayout:
     """The tiles in which the outputs of a grid are stored."""
 
-    def __init__(
-        self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
-    ) -> None:
+    def __init__(self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]):
         self.grid, self.expand, self.compression = grid, expand, compression
         self.parts = tuple(
             _part(grid, number, group.dims, group.outputs)
@@ -120,8 +117,7 @@ class StoreLayout:
 
     def dtype(self, output: str) -> np.dtype[Any]:
         """Return the type in which an output is stored."""
-        result: np.dtype[Any] = np.dtype(self.grid.dtype(output)).newbyteorder("<")
-        return result
+        return np.dtype(self.grid.dtype(output)).newbyteorder("<")
 
     def describe(self, tile: Tile) -> str:
         """Return the configurations of a tile as text."""

@@ -5,8 +5,6 @@ Chunks may declare more bytes than the memory has. A store without records is re
 group, in which missing chunks are silently replaced by fill values.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os
@@ -24,7 +22,6 @@ from symbolic.json_text import MAX_LENGTH, read_json
 
 #: Name of the metadata files, and folder of the manifest and records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
-#: Maximum size of a chunk or an axis. [B]
 _MAX_BYTES = sizes.CHUNK_READ
 #: Maximum number of bytes that compression and checksums may add to a chunk. [B]
 _SLACK = 1 << 20

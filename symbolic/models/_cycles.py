@@ -8,8 +8,6 @@ the number of operations only if the ILP is the number of units that a thread ca
 ``fp_units`` on a CPU. With a smaller ILP, ``flops`` is too high, but times are right.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, maximum, where
@@ -34,7 +32,6 @@ wide_fp_insts = narrow_fp_insts.copy_as(
     source="Hong 2012, §5.3.4",
     symbol=r"\#FusedFP",
 )
-
 
 wide_fp_insts_cpu = narrow_fp_insts_cpu.copy_as(
     *("wide_fp_insts", "fp_vec_insts", "fp_vec_fused_insts"), symbol=r"\#FusedFP"

@@ -5,8 +5,6 @@ with an exact search: ``Study(model="ipp", axes={"active_sms":
 ...}).optimum(maximize="perf_per_watt")``.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.models import _memory
 from symbolic.models._shared import CORRECTED, PRINTED
@@ -108,7 +106,5 @@ def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0
     """
-    bound = both(
-        mwp <= cwp, mwp_peak_bw <= mwp, negate(either(equal(mwp, warps), equal(cwp, warps)))
-    )
-    return where(bound, maximum(floor(at_peak_bw + 0.5), 1), n_sms)
+    met = both(mwp <= cwp, mwp_peak_bw <= mwp, negate(either(equal(mwp, warps), equal(cwp, warps))))
+    return where(met, maximum(floor(at_peak_bw + 0.5), 1), n_sms)

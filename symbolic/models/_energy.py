@@ -1,7 +1,5 @@
 """Energy of a run and its products with time, for every model that yields time and power."""
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 
 

@@ -1,7 +1,5 @@
 """Equations for a quantity that has a different value for each label of a switch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

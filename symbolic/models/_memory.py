@@ -5,8 +5,6 @@ instructions, the latency, the departure delay and the bandwidth of a warp are 0
 resident warps limit MWP.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import equation

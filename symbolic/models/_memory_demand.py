@@ -3,8 +3,6 @@
 Without memory instructions the latency is 0. Then one warp is enough, and no resource limits MWP.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import equation

@@ -4,8 +4,6 @@ If the grid has fewer blocks than the machine holds at once, only ``min(blocks, 
 multiprocessors are busy, and nothing is repeated.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.ops import ceil, maximum, minimum
 

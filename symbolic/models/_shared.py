@@ -1,7 +1,5 @@
 """Equations that several models share; each model imports those it uses."""
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.ops import ceil
 

@@ -14,8 +14,6 @@ The L2 cache is Spec.Linear like the DRAM behind it. The chip has one memory sys
 cache, and each SM has one of each other unit.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Equation, equation
 from symbolic.ops import divide, log, maximum, minimum, where
 

@@ -6,8 +6,6 @@ proportional to the memory clock. All energies and powers are fitted to measured
 (``dse.calibrate``).
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 
 OUTPUTS = ("power", "access_power")

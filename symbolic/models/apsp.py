@@ -10,8 +10,6 @@ Correction: Eq. 12 prints n³ in its memory term (``printed``), but the substitu
 Eq. 14.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -17,8 +17,6 @@ calibrated; ``docs/validation.md`` has the errors. A line has 128 bytes. Join wi
 give the blocks of an SM.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import warps_per_block

@@ -14,8 +14,6 @@ The numbers of a workload are fitted (``dse.fit``) to time and power at a few cl
 are numbers of the machine. Then a query finds the clock with the least energy.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.models import _energy
 from symbolic.models.power import clock_power_factor

@@ -6,8 +6,6 @@ The thesis sums the cycles of all paths (within 6 % of its measurements). For ma
 expected cycles approach that sum.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache
@@ -74,12 +72,7 @@ def divergent_cycles(paths, lanes):
 
     .. math:: E = \sum_i c_i (1 - (1-p_i)^{lanes})
     """
-    return float(
-        sum(
-            cycles * (1 - _untaken_probability(chance, lanes))
-            for chance, cycles in _parse_paths(paths)
-        )
-    )
+    return float(sum(c * (1 - _untaken_probability(p, lanes)) for p, c in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)

@@ -6,8 +6,6 @@ energy of its bytes, and constant power times the run time. Power is this energy
 time. Measured rates may replace the attained rates.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Validity, equation

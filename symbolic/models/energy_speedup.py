@@ -13,8 +13,6 @@ energy efficiency of the baseline is not 1; here it draws none. The best shares 
 corrections.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

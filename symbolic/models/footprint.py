@@ -9,8 +9,6 @@ a Coulomb sum with 128 bytes of such arrays per thread, DRAM of an RTX 2080 Ti m
 ``launch_bytes``.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.models._shared import mem_insts, total_insts
 from symbolic.models.latency_roofline import counted_warps

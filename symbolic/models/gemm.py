@@ -11,7 +11,8 @@ machine: operations at the printed rate, and bytes beyond the L2 cache at the pr
 
 Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
 they need no cast). They are fitted to measured times (``dse/data/fits``). A machine without a fit
-has the numbers of its nearest relatives, or the defaults, which are fitted to four GPUs together.
+has the numbers of its nearest relatives. Without relatives, three of the six follow from its clock
+and its L2 cache by ratios that four GPUs share, and the others are the same for all machines.
 """
 
 from __future__ import annotations
@@ -105,11 +106,39 @@ FITTED = (
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
     "gemm_wave_overlap",
-    "gemm_cache_share",
     "gemm_output_ratio",
     *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
     *(f"gemm_{name}_cast_time" for name in CAST),
 )
+
+
+SHARED = "ratio fitted to A100, H100, B200 and L40S together (docs/gemm_fits.py)"
+
+
+@equation(source=f"launch and fill take clock cycles; {SHARED}")
+def gemm_start_time(gemm_start_cycles, core_clock):
+    """Time of the smallest product. [s]"""
+    return gemm_start_cycles / core_clock
+
+
+@equation(source=f"{SHARED}; clusters of multiprocessors share a read")
+def gemm_operand_bytes_per_cycle(
+    gemm_operand_ratio, multicast_sms, l2_bandwidth, rated_sms, boost_clock
+):
+    """Bytes of operands that one multiprocessor reads in a cycle. [B]"""
+    return gemm_operand_ratio * multicast_sms * l2_bandwidth / (rated_sms * boost_clock)
+
+
+@equation(source=f"{SHARED}; partitions hold copies of the same operands")
+def gemm_cache_share(gemm_cache_ratio, l2_partitions):
+    """Share of the L2 cache that keeps operands. [ratio]"""
+    return gemm_cache_ratio / l2_partitions
+
+
+@equation(source=f"{SHARED}; results leave between the speeds of the L2 cache and of DRAM")
+def gemm_output_ratio(gemm_result_ratio, l2_bandwidth, gemm_dram_rate):
+    """Rate at which results and casts move, over that of DRAM. [ratio]"""
+    return gemm_result_ratio * sqrt(l2_bandwidth / gemm_dram_rate)
 
 
 @equation(source="printed rates hold for the printed multiprocessors at the boost clock")
@@ -175,8 +204,14 @@ def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
     return mem_bandwidth * gemm_dram_share
 
 
-def _product_time(number: NumberType, label: str) -> Equation:
-    def product_time(
+def _product_cost(number: NumberType, label: str) -> Equation:
+    """Return the equation of the best tile and split of a number type.
+
+    Times are divided by the operations factor by factor: so each factor has tight bounds over a
+    box of shapes, which a certified optimum needs.
+    """
+
+    def product_cost(
         product_rows,
         product_columns,
         product_depth,
@@ -184,39 +219,53 @@ def _product_time(number: NumberType, label: str) -> Equation:
         n_sms,
         gemm_rate,
         gemm_operand_rate,
-        gemm_dram_bytes,
+        weight_miss_share,
+        activation_miss_share,
         gemm_dram_rate,
         gemm_wave_overlap,
-        result_bytes,
+        gemm_operations,
     ):
-        """Time of the best tile and split. [s]"""
-        dram = power(gemm_dram_bytes / gemm_dram_rate, 4)
-        times = []
+        """Time of the best tile and split, for each operation. [s]"""
+        weights = weight_miss_share / (2 * product_rows)
+        activations = activation_miss_share / (2 * product_columns)
+        dram = power((weights + activations) * element_bytes / gemm_dram_rate, 4)
+        operand = element_bytes / (2 * n_sms * gemm_operand_rate)
+        cost = divide(1, gemm_rate, at_zero=math.inf)
+        result = []
         for split in number.splits:
-            terms = ceil(product_depth / (split * number.step)) * number.step
-            compute = divide(2 * terms * n_sms, gemm_rate, at_zero=math.inf)
-            operands = terms * element_bytes / gemm_operand_rate
+            step = split * number.step
+            depth = maximum(ceil(product_depth / step) * step / product_depth, 1)
             fourth_powers = []
             for rows, columns in number.tiles:
-                blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
-                waves = blocks / n_sms
-                mean, whole = maximum(waves, 1), ceil(waves)
-                filled = (1 - gemm_wave_overlap) * whole + gemm_wave_overlap * mean
-                work = filled * (rows * columns) * compute
-                moved = mean * (rows + columns) * operands
+                across, down = ceil(product_rows / rows), ceil(product_columns / columns)
+                # operations of whole tiles over those of the product
+                height = maximum(across * rows / product_rows, 1)
+                padded = depth * height * maximum(down * columns / product_columns, 1)
+                waves = across * down * split / n_sms
+                idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
+                filled = (1 - gemm_wave_overlap) * last + gemm_wave_overlap * idle
+                work = filled * padded * cost
+                moved = idle * padded * ((rows + columns) / (rows * columns)) * operand
                 fourth_powers.append(power(work, 4) + power(moved, 4))
             merge = 0.0
             if split > 1:  # partial sums of four bytes are written and read
-                merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
-            times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
-        return minimum(*times)
+                sums = 4 * split / (product_depth * n_sms * gemm_operand_rate)
+                merge = MERGE_TIME / gemm_operations + sums
+            result.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
+        return minimum(*result)
 
     source = f"{GUIDE}, 2 and 3, over tiles and splits; waves overlap as in Stream-K (Osama 2023)"
-    made: Equation = equation(product_time, source=source, when={"dtype": label})
+    made: Equation = equation(product_cost, source=source, when={"dtype": label})
     return made
 
 
-product_time = tuple(_product_time(number, label) for label, number in TYPES.items())
+product_cost = tuple(_product_cost(number, label) for label, number in TYPES.items())
+
+
+@equation(source="by definition")
+def product_time(product_cost, gemm_operations):
+    """Time of the best tile and split. [s]"""
+    return product_cost * gemm_operations
 
 
 @equation(source="what is written and cast is not overlapped with the product")
@@ -274,30 +323,39 @@ def gemm_flops(gemm_operations, time):
     return divide(gemm_operations, time, at_zero=0.0)
 
 
-@equation(source="by definition")
-def gemm_efficiency(gemm_flops, gemm_peak):
-    """Operations per second divided by the printed rate. [ratio]"""
-    return divide(gemm_flops, gemm_peak, at_zero=0.0)
-
-
-# --- power, where products run for longer than the power controller needs
-
-
-@equation(source="Choi 2013, energy roofline; fitted to the power of a B200")
-def gemm_energy(
-    board_power,
-    gemm_compute_power_share,
+@equation(source="by definition; operations are divided out of each term")
+def gemm_efficiency(
+    product_cost,
+    gemm_start_time,
+    gemm_cast_time,
     gemm_operations,
+    product_columns,
+    product_depth,
+    gemm_cast_bytes,
+    gemm_dram_rate,
+    gemm_output_ratio,
+    gemm_floor,
     gemm_peak,
-    gemm_memory_power_share,
-    gemm_dram_bytes,
-    result_bytes,
-    mem_bandwidth,
 ):
-    """Energy of operations and bytes, beyond that of an idle machine. [J]"""
-    compute = gemm_compute_power_share * divide(gemm_operations, gemm_peak, at_zero=0.0)
-    memory = gemm_memory_power_share * (gemm_dram_bytes + result_bytes) / mem_bandwidth
-    return board_power * (compute + memory)
+    """Operations per second divided by the printed rate. [ratio]"""
+    start = (gemm_start_time + gemm_cast_time) / gemm_operations
+    output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / (
+        gemm_dram_rate * gemm_output_ratio
+    )
+    most = divide(gemm_operations, gemm_floor, at_zero=math.inf)
+    return divide(minimum(1 / (product_cost + start + output), most), gemm_peak, at_zero=0.0)
+
+
+# --- power
+
+
+@equation(source="every byte crosses the L2 cache")
+def gemm_moved_bytes(
+    weight_bytes, activation_bytes, result_bytes, product_rows, product_depth, gemm_cast_bytes
+):
+    """Bytes that operands, results and casts move. [B]"""
+    cast = product_rows * product_depth * gemm_cast_bytes
+    return weight_bytes + activation_bytes + result_bytes + cast
 
 
 @equation(source="Choi 2013, constant power")
@@ -306,10 +364,40 @@ def gemm_idle_power(board_power, gemm_idle_power_share):
     return board_power * gemm_idle_power_share
 
 
+@equation(source="Choi 2013, energy roofline: power of operations and of bytes; fitted to a B200")
+def gemm_power_ratio(
+    gemm_launch_power_share,
+    gemm_compute_power_share,
+    gemm_operations,
+    gemm_peak,
+    gemm_memory_power_share,
+    gemm_moved_bytes,
+    mem_bandwidth,
+    time,
+    gemm_idle_power_share,
+):
+    """Power demand beyond idle power, at full clocks, over what board_power leaves. [ratio]"""
+    compute = divide(gemm_operations / time, gemm_peak, at_zero=0.0)
+    memory = gemm_moved_bytes / time / mem_bandwidth
+    demand = gemm_compute_power_share * compute + gemm_memory_power_share * memory
+    return divide(gemm_launch_power_share + demand, 1 - gemm_idle_power_share, at_zero=math.inf)
+
+
+@equation(source="clocks fall where demand comes near the power limit of the board")
+def power_demand(board_power, gemm_idle_power, gemm_power_ratio):
+    """Power at the limit of the board, while the product is repeated. [W]
+
+    >>> [round(power_demand(1000.0, 300.0, ratio)) for ratio in (0.0, 0.1, 1.0, 10.0)]
+    [300, 370, 795, 997]
+    """
+    drawn = 1 / sqrt(1 + power(divide(1, gemm_power_ratio, at_zero=math.inf), 2))
+    return gemm_idle_power + (board_power - gemm_idle_power) * drawn
+
+
 @equation(source="by definition")
-def power_demand(gemm_idle_power, gemm_energy, time):
-    """Power if nothing limited it; above the power limit, the machine throttles. [W]"""
-    return gemm_idle_power + divide(gemm_energy, time, at_zero=math.inf)
+def gemm_energy(power_demand, gemm_idle_power, time):
+    """Energy of a product, beyond that of an idle machine. [J]"""
+    return (power_demand - gemm_idle_power) * time
 
 
 @equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
@@ -319,7 +407,44 @@ def sustained_time(time, gemm_energy, power_limit, gemm_idle_power):
     return maximum(time, divide(gemm_energy, left, at_zero=math.inf))
 
 
-@equation(name="power", source="by definition")
-def gemm_power(gemm_idle_power, gemm_energy, sustained_time):
-    """Power while the product is repeated. [W]"""
+@equation(source="by definition")
+def sustained_power(gemm_idle_power, gemm_energy, sustained_time):
+    """Power while the product is repeated for longer than a second. [W]"""
     return gemm_idle_power + divide(gemm_energy, sustained_time, at_zero=math.inf)
+
+
+@equation(source=f"{DATA}: up to 3,000 rounds over the weights, but no more than a second")
+def gemm_metered_time(time, weights_in_turn, meter_window):
+    """Time for which a benchmark repeats the product while it reads the power. [s]"""
+    return minimum(3000 * weights_in_turn * time, meter_window)
+
+
+gemm_history_share = by_label(
+    "gemm_history_share",
+    f"{DATA}: scales of blocks take longer to prepare than a meter averages over",
+    "dtype",
+    {label: float(label not in ("fp8_block", "fp4")) for label in TYPES},
+)
+
+
+@equation(source="fitted to a B200: the benchmark measures large products first, after a pause")
+def gemm_metered_share(
+    gemm_metered_time, meter_window, gemm_pause, product_rows, gemm_history_share
+):
+    """Share of the window of a power meter in which products run; 1 without pauses. [ratio]
+
+    At the start of a measurement, the window holds earlier measurements and their pauses; at its
+    end, it holds the measurement alone.
+
+    >>> round(gemm_metered_share(1.0, 1.0, 0.1, 2000.0, 1.0), 2)  # pauses of 0.4 s
+    0.86
+    """
+    pause = gemm_pause * power(product_rows / 1000, 2)
+    before = divide(gemm_history_share * gemm_metered_time, gemm_metered_time + pause, at_zero=1.0)
+    return 1 - (1 - gemm_metered_time / (2 * meter_window)) * (1 - before)
+
+
+@equation(name="power", source="NVML averages power over a second")
+def gemm_power(gemm_idle_power, sustained_power, gemm_metered_share):
+    """Power that a meter shows in a benchmark; ``sustained_power`` is without its pauses. [W]"""
+    return gemm_idle_power + (sustained_power - gemm_idle_power) * gemm_metered_share

@@ -6,8 +6,6 @@ multiplied by the GPU's share. Give ``gpu_share`` to evaluate another share. For
 the power of each device while it works.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.models import energy_speedup
 from symbolic.ops import divide, maximum, minimum

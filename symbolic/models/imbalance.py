@@ -10,8 +10,6 @@ chooses a family of laws, whose parameters are then inputs.
 creates it from the text that the user gives.
 """
 
-from __future__ import annotations
-
 import math
 
 from stochastic.work.families import FAMILIES

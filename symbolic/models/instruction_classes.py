@@ -6,8 +6,6 @@ floating-point division and integer multiplication, and calls integer division c
 after the table interchanges 4.3 and 35. All counts are parts of ``comp_insts``.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.ops import divide
 

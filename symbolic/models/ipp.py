@@ -5,8 +5,6 @@ with synchronisation. Where the time of ``mwp_cwp`` is not monotone, this time i
 ``temperature`` for the power that heating adds: ``"ipp + temperature"``.
 """
 
-from __future__ import annotations
-
 UNION = "occupancy + mwp_cwp + power"
 
 OUTPUTS = ("time", "power", "energy", "perf_per_watt", "case", "optimal_sms")

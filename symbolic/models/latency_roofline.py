@@ -2,8 +2,8 @@
 
 Each unit takes some time for its work in a launch. The units are schedulers, single-precision,
 double-precision, integer, special-function and tensor units, the L1 cache with shared memory, the
-L2 cache, DRAM, and the start of blocks. The time of the slowest unit is a lower bound (the
-hierarchical roofline). Latency gives another bound: a single warp takes the cycles between its
+L2 cache, its atomics, DRAM, and the start of blocks. The time of the slowest unit is a lower bound
+(the hierarchical roofline). Latency gives another bound: a single warp takes the cycles between its
 instructions, plus the latencies of its requests (each a mean over the levels that serve it); a
 multiprocessor executes its warps in waves. If both bounds are close, neither hides the other
 completely, so they are joined as the root of the sum of squares. The sum of both bounds predicts
@@ -13,11 +13,9 @@ percentile of the slowdown is 1.18 instead of 1.11.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Atomics at one address, uneven work, and the partial last wave are not modelled. Join with
-``occupancy``.
+Conflicts of atomics in shared memory, uneven work, and the partial last wave are not modelled. Join
+with ``occupancy``.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import replace
@@ -45,6 +43,7 @@ UNITS = {
     "dram": "dram_time",
     "tensor": "tensor_time",
     "dispatch": "dispatch_time",
+    "atomic": "atomic_time",
 }
 
 #: Labels of the bound; the index of a label is its number in stored results, so new units come
@@ -67,6 +66,7 @@ _GUIDE = Guide(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
+            *("atomic_words", "atomic_bytes"),
         }
     ),
     conditions=(
@@ -170,6 +170,17 @@ def dispatch_time(blocks, dispatch_cycles, core_clock):
     return blocks * dispatch_cycles / core_clock
 
 
+@equation(source="measured on an H100: a sector's atomics take turns (docs/gpu-validation.md)")
+def atomic_time(counted_warps, atomic_words, atomic_bytes, atomic_cycles, core_clock):
+    """Time in which the sectors of the L2 cache (32 bytes) execute their shares of the atomics. [s]
+
+    All sectors have equal shares of the words that the requests change. If the bytes that atomics
+    change are unknown (0), they are assumed to spread over so many sectors that they take no time.
+    """
+    shares = divide(32 * counted_warps * atomic_words, atomic_bytes, at_zero=0.0)
+    return shares * atomic_cycles / core_clock
+
+
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
     counted_warps,
@@ -210,12 +221,13 @@ def throughput_time(
     dram_time,
     tensor_time,
     dispatch_time,
+    atomic_time,
 ):
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     memory = maximum(l1_time, maximum(l2_time, dram_time))
-    return maximum(maximum(cores, memory), dispatch_time)
+    return maximum(maximum(maximum(cores, memory), dispatch_time), atomic_time)
 
 
 @equation(source="bytes of the level below over bytes requested")

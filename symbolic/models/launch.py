@@ -12,8 +12,6 @@ rate min(1, warp_parallelism / n). Then the launch is simulated, and ``error(...
 of a statistic. As in ``imbalance``, the text object ``distribution`` computes the laws.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import equation
 from symbolic.model import Guide, Validity
 from symbolic.models import _shared
@@ -108,11 +106,8 @@ def step_time(item_step_time, lanes_per_item, lane_overhead):
 
 
 EXACT_SOURCE = "the law of the B-th start of independent renewal processes"
-HARDWARE, LOOP, QUEUE = (
-    {"dispatch": name, "sharing": "none"} for name in ("hardware", "loop", "queue")
-)
+HARDWARE, LOOP, QUEUE = ({"dispatch": d, "sharing": "none"} for d in ("hardware", "loop", "queue"))
 RATE_SOURCE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
-
 
 SHAPE_INPUTS = (
     "piece_law",

@@ -8,8 +8,6 @@ the slope). The slope times the static power is the σ of Eq. 56.
 The sign of V_off is as in the text of the thesis, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.ops import exp
 

@@ -5,8 +5,6 @@ bytes in flight is bandwidth times latency. A kernel's bytes in flight follow fr
 warps and the number of requests that a warp sends before it waits.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 
 OUTPUTS = ("bytes_in_flight_per_sm", "bytes_in_flight", "bytes_in_flight_needed")

@@ -16,8 +16,6 @@ these is lowered: ``mem_latency_nominal``, ``departure_delay_coalesced``,
 no move that gains by such a jump.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _memory, _residency, _shared
 from symbolic.models._shared import CORRECTED, PRINTED

@@ -10,8 +10,6 @@ Correction: the paper divides the block limit by P/Q, its name for the number of
 ``max_blocks_per_sm`` is that quotient.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation

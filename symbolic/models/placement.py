@@ -10,8 +10,6 @@ For other machines the same order is assumed, unless ``tpc_map`` is given. The t
 floor plan only as a figure, so the user gives ``tpc_distances``, a matrix that only ``apart`` uses.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -56,7 +54,6 @@ ADVICE = Guide(
 
 TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
-
 
 #: Maximum number of sets of TPCs whose distances are compared one by one.
 MAX_CHOICES = 1_000_000

@@ -13,8 +13,6 @@ Work per energy, and the number of SMs with the most work per energy (Eqs. 62-63
 in ``ipp``.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _efficiency, _energy, _residency, _shared, _unit_power
 from symbolic.ops import log10

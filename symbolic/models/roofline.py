@@ -10,8 +10,6 @@ tensor units is not counted. If a workload has no ``fp_insts``, all its computat
 floating point.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Validity, equation
@@ -30,10 +28,7 @@ FAMILIES = (
     ),
 )
 
-SHARED = (
-    *(narrow_fp_insts, narrow_fp_insts_cpu, counted_warps, bandwidth_flops),
-    *TENSOR_EQUATIONS,
-)
+SHARED = (narrow_fp_insts, narrow_fp_insts_cpu, counted_warps, bandwidth_flops, *TENSOR_EQUATIONS)
 
 
 @equation(source="by definition: a fused multiply-add is two operations")
@@ -83,9 +78,8 @@ def fp32_ceiling(cores_per_sm, active_sms, core_clock):
     return 2 * cores_per_sm * active_sms * core_clock
 
 
-fp64_ceiling = fp32_ceiling.copy_as(
-    *("fp64_ceiling", "fp64_units_per_sm", "active_sms", "core_clock")
-)
+FP64_INPUTS = ("fp64_units_per_sm", "active_sms", "core_clock")
+fp64_ceiling = fp32_ceiling.copy_as("fp64_ceiling", *FP64_INPUTS)
 
 
 @equation(source="printed rate, at this clock")
@@ -103,7 +97,6 @@ tensor_tf32_ceiling = _ceiling_of("tensor_tf32_ceiling", "tensor_tf32_flops")
 tensor_fp16_ceiling = _ceiling_of("tensor_fp16_ceiling", "tensor_fp16_flops")
 tensor_fp8_ceiling = _ceiling_of("tensor_fp8_ceiling", "tensor_fp8_flops")
 tensor_int8_ceiling = _ceiling_of("tensor_int8_ceiling", "tensor_int8_ops")
-
 
 l2_roof = bandwidth_flops.copy_as("l2_roof", "l2_intensity", "l2_bandwidth")
 l1_roof = bandwidth_flops.copy_as("l1_roof", "l1_intensity", "l1_bandwidth")

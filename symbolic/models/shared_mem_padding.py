@@ -8,8 +8,6 @@ blocks, and a model of the run time. Fewer blocks mean fewer threads per core, u
 ``threads_per_core`` is given; the paper's Fig. 5 compares runs with the same number of threads.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.models import occupancy
 from symbolic.ops import floor, maximum, minimum, where

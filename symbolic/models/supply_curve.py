@@ -8,8 +8,6 @@ with load already at few threads, bandwidth grows more slowly than the number of
 each mix of loads and stores separately.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation

@@ -10,8 +10,6 @@ about 20 °C, below the idle temperature. So we read Eq. 53 as the rise above th
 the switch ``printed`` selects the printed form.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation

@@ -19,8 +19,6 @@ are fused instructions, give ``access_rate_fp = "(narrow_fp_insts + wide_fp_inst
 unfused instructions in ``narrow_fp_insts``.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of

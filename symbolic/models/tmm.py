@@ -14,8 +14,6 @@ Correction: in Table I, P is the number of all cores and Q the number of core gr
 in Eq. 8 is the number of cores of one multiprocessor, and Eqs. 7 and 8 agree.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation

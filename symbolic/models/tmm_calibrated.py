@@ -12,8 +12,6 @@ Not monotone: the coefficients are those of one machine. With more ``cores_per_s
 fewer threads to hide latency, so the time grows (Eq. 15).
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation

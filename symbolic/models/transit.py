@@ -13,8 +13,6 @@ The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) 
 the smooth curve f(k) = k/(L + k/R), with the same slope at 0 and the same limit.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Family, Guide, Validity, equation

@@ -7,8 +7,6 @@ both from measured rates. The ``arithmetic_latency`` is the number of threads at
 number of lanes.
 """
 
-from __future__ import annotations
-
 from symbolic.equation import Validity, equation
 from symbolic.ops import minimum
 

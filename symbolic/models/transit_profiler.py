@@ -5,8 +5,6 @@ warps, and requests of threads with ``request_bytes`` each. If ``kernel_time`` i
 prediction is compared with the measurement: PCT, RCT and the star of Figs. 18 and 19.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation

@@ -6,8 +6,6 @@ threads that fill the memory system, and the bandwidth there. ``dse.fit`` determ
 measured bandwidth; a machine file converts them to ``ms_peak`` and ``mem_latency``.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation

@@ -5,8 +5,6 @@ is a warp of one multiprocessor. One warp computes at a time. The departure dela
 limit the rate of requests. Transit has no barriers: ``sync_insts`` cost no time.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation, equations_of
@@ -28,7 +26,6 @@ MWP_CWP_EQUATIONS = (
 TRANSIT_EQUATIONS = (transit_warps.intensity,)
 
 CASES = {**mwp_cwp.CASES, 4: "memory and computation bound"}
-
 
 threads = transit_warps.threads.copy_as(
     *("threads", "resident_warps"), source="Li 2015, §2.2; Hong 2012, Table 1"

@@ -5,8 +5,6 @@ same units: ``lanes_width`` in warps that issue at once (1 if ``issue_cycles`` i
 warp), and ``ms_peak`` in requests of warps per cycle.
 """
 
-from __future__ import annotations
-
 import math
 
 from symbolic.equation import Validity, equation

@@ -5,8 +5,6 @@ of ``a``, and ``ua`` is the mask of boxes in which ``a`` may be NaN. ``aup`` are
 which ``a`` never falls, ``adn`` the axes along which ``a`` never rises.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +34,7 @@ from symbolic.primitives.rule_operations import (
 from symbolic.primitives.spec import FormulaSyntax, Primitive
 
 
-def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _add_interval(al, ah, ua, bl, bh, ub):
     """Return the enclosure of the sum.
 
     A computed end is NaN if one operand is always the same infinity, and the other can be the
@@ -51,11 +49,11 @@ def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     return lo, hi, undefined
 
 
-def _sub_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _sub_interval(al, ah, ua, bl, bh, ub):
     return _add_interval(al, ah, ua, -bh, -bl, ub)
 
 
-def _zero_if_nan(value: Any) -> Any:
+def _zero_if_nan(value):
     """Return the value at a corner of a box; zero if the value is NaN, as for zero times infinity.
 
     Zero is correct there: near that corner, values lie between zero and the other corners' values.
@@ -63,31 +61,31 @@ def _zero_if_nan(value: Any) -> Any:
     return choose(value != value, 0.0, value)
 
 
-def _smallest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
+def _smallest_corner(w, x, y, z):
     return min_of(
         min_of(_zero_if_nan(w), _zero_if_nan(x)), min_of(_zero_if_nan(y), _zero_if_nan(z))
     )
 
 
-def _largest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
+def _largest_corner(w, x, y, z):
     return max_of(
         max_of(_zero_if_nan(w), _zero_if_nan(x)), max_of(_zero_if_nan(y), _zero_if_nan(z))
     )
 
 
-def _can_be_infinite(low: Any, high: Any) -> Any:
+def _can_be_infinite(low, high):
     return (abs(low) == INF) | (abs(high) == INF)
 
 
-def _is_infinite(low: Any, high: Any) -> Any:
+def _is_infinite(low, high):
     return (low == INF) | (high == -INF)
 
 
-def _is_zero(low: Any, high: Any) -> Any:
+def _is_zero(low, high):
     return (low == 0) & (high == 0)
 
 
-def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _mul_interval(al, ah, ua, bl, bh, ub):
     undefined = either_flag(ua, ub)
     if all_true(al >= 0) and all_true(bl >= 0):
         lo, hi = mul_low(al, bl), mul_high(ah, bh)
@@ -107,7 +105,7 @@ def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     return lo, hi, either_flag(undefined, flag_or_false(clash))
 
 
-def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _quotient_interval(al, ah, ua, bl, bh, ub):
     """Return the enclosure of a / b; the result has no meaning in boxes where b can be zero."""
     undefined = either_flag(ua, ub)
     if all_true(al >= 0) and all_true(bl > 0):
@@ -127,7 +125,7 @@ def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> 
     return lo, hi, either_flag(undefined, flag_or_false(far))
 
 
-def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _div_interval(al, ah, ua, bl, bh, ub):
     """Return the enclosure of a / b: all numbers in boxes where b can be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
@@ -139,7 +137,7 @@ def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     return lo, choose(zero, choose(never, -INF, INF), hi), undefined
 
 
-def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: Any) -> Any:
+def _one_sided_quotient(side, al, ah, divisor, lo, hi):
     """Return the ends ``lo`` and ``hi`` of a quotient, replaced in the boxes of the mask ``side``.
 
     In these boxes the divisor lies between zero and the positive number ``divisor``.
@@ -151,9 +149,7 @@ def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: 
     return choose(side, low, lo), choose(side, high, hi)
 
 
-def _divide_interval(
-    al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any
-) -> Any:
+def _divide_interval(al, ah, ua, bl, bh, ub, zl, zh, uz):
     """Return the enclosure of a / b for nonzero b, joined with ``at_zero`` where b can be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
@@ -173,7 +169,7 @@ def _divide_interval(
     return lo, hi, either_flag(undefined, flag_or_false(zero & uz))
 
 
-def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
+def scale_trend(up, down, low, high):
     """Return the directions of a product of a value and a factor from ``low`` to ``high``."""
     if all_true(low >= 0):
         return up, down
@@ -182,45 +178,29 @@ def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
     return rises, choose(low >= 0, down, choose(high <= 0, up, idle))
 
 
-def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def common_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     """Return the axes along which neither argument falls, and those along which neither rises."""
     return aup & bup, adn & bdn
 
 
-def difference_trend(
-    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
-) -> Any:
-    """Return the directions of a - b, which rises along an axis if a rises and b falls."""
+def _difference_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     return aup & bdn, adn & bup
 
 
-def _mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _mul_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     return au & bu, ad & bd
 
 
-def _div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _div_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
     return choose(clear, au & bd, NO_AXES), choose(clear, ad & bu, NO_AXES)
 
 
-def _divide_trend(
-    al: Any,
-    ah: Any,
-    aup: Any,
-    adn: Any,
-    bl: Any,
-    bh: Any,
-    bup: Any,
-    bdn: Any,
-    zl: Any,
-    zh: Any,
-    zup: Any,
-    zdn: Any,
-) -> Any:
+def _divide_trend(al, ah, aup, adn, bl, bh, bup, bdn, zl, zh, zup, zdn):
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     up, down = au & bd, ad & bu
@@ -234,13 +214,13 @@ def _divide_trend(
     return up, choose(clear, down, choose(falls_from, down & zdn, idle))
 
 
-def _array_divide(a: Any, b: Any, at_zero: Any) -> Any:
+def _array_divide(a, b, at_zero):
     with np.errstate(all="ignore"):
         zero = np.equal(b, 0)
         return np.where(zero, at_zero, np.divide(a, np.where(zero, 1.0, b)))
 
 
-def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
+def _sympy_divide(s, a, b, at_zero):
     from symbolic.exact import where
 
     if b.is_zero is None:
@@ -267,7 +247,7 @@ def _operator(
 
 ROWS = {
     "add": _operator(operator.add, "+", _add_interval, common_trend),
-    "sub": _operator(operator.sub, "-", _sub_interval, difference_trend),
+    "sub": _operator(operator.sub, "-", _sub_interval, _difference_trend),
     "mul": _operator(operator.mul, "*", _mul_interval, _mul_trend, "product"),
     "div": _operator(operator.truediv, "/", _div_interval, _div_trend, "quotient"),
     "divide": Primitive(

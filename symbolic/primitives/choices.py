@@ -1,13 +1,11 @@
 """Primitives for comparisons, logical operations, and choices between values."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 
 import numpy as np
 
-from symbolic.primitives.arithmetic import common_trend, difference_trend
+from symbolic.primitives.arithmetic import common_trend
 from symbolic.primitives.rule_operations import (
     ALL_AXES,
     INF,
@@ -27,7 +25,7 @@ from symbolic.primitives.rule_operations import (
 from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
 
-def _less_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _less_interval(al, ah, ua, bl, bh, ub):
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
     return (
         condition_end(clear_where(either_flag(ua, ub), ah < bl)),
@@ -36,7 +34,7 @@ def _less_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     )
 
 
-def _less_equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _less_equal_interval(al, ah, ua, bl, bh, ub):
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
     return (
         condition_end(clear_where(either_flag(ua, ub), ah <= bl)),
@@ -45,7 +43,7 @@ def _less_equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -
     )
 
 
-def _equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _equal_interval(al, ah, ua, bl, bh, ub):
     empty = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
     meet = clear_where(empty, (al <= bh) & (bl <= ah))
     return (
@@ -55,21 +53,7 @@ def _equal_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any
     )
 
 
-def _both_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return min_of(al, bl), min_of(ah, bh), False
-
-
-def _either_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    return max_of(al, bl), max_of(ah, bh), False
-
-
-def _negate_interval(al: Any, ah: Any, ua: Any) -> Any:
-    return not_of(ah), not_of(al), False
-
-
-def _where_interval(
-    cl: Any, ch: Any, uc: Any, al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any
-) -> Any:
+def _where_interval(cl, ch, uc, al, ah, ua, bl, bh, ub):
     yes, may = is_true(cl), is_true(ch)
     lo = choose(yes, al, choose(may, min_of(al, bl), bl))
     hi = choose(yes, ah, choose(may, max_of(ah, bh), bh))
@@ -79,35 +63,23 @@ def _where_interval(
     return lo, hi, undefined
 
 
-def _minimum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _minimum_interval(al, ah, ua, bl, bh, ub):
     """Return the enclosure of min(a, b): its value is b if a is NaN, and NaN if b is NaN."""
     lo = choose(is_empty(ub, bl, bh), INF, min_of(al, bl))
     return lo, choose(ua, bh, min_of(ah, bh)), ub
 
 
-def _maximum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _maximum_interval(al, ah, ua, bl, bh, ub):
     hi = choose(is_empty(ub, bl, bh), -INF, max_of(ah, bh))
     return choose(ua, bl, max_of(al, bl)), hi, ub
 
 
-def _comparison_trend(
-    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
-) -> Any:
-    return difference_trend(bl, bh, bup, bdn, al, ah, aup, adn)
-
-
-def _unknown_trend(
-    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
-) -> Any:
+def _unknown_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     idle = aup & adn & bup & bdn
     return idle, idle
 
 
-def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
-    return adn, aup
-
-
-def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
+def _selected_trend(first, second, aup, adn, bup, bdn):
     """Return the directions of the chosen argument; common directions if either may be chosen.
 
     The argument b is chosen in boxes where ``second`` is True, otherwise a where ``first`` is True.
@@ -116,32 +88,15 @@ def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: 
     return up, choose(second, bdn, choose(first, adn, adn & bdn))
 
 
-def _minimum_trend(
-    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
-) -> Any:
+def _minimum_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     return _selected_trend(ah <= bl, bh <= al, aup, adn, bup, bdn)
 
 
-def _maximum_trend(
-    al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
-) -> Any:
+def _maximum_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     return _selected_trend(bh <= al, ah <= bl, aup, adn, bup, bdn)
 
 
-def _where_trend(
-    cl: Any,
-    ch: Any,
-    cup: Any,
-    cdn: Any,
-    al: Any,
-    ah: Any,
-    aup: Any,
-    adn: Any,
-    bl: Any,
-    bh: Any,
-    bup: Any,
-    bdn: Any,
-) -> Any:
+def _where_trend(cl, ch, cup, cdn, al, ah, aup, adn, bl, bh, bup, bdn):
     still = cup & cdn
     rises = choose(bh <= al, ALL_AXES, NO_AXES)  # if the condition becomes true
     falls = choose(ah <= bl, ALL_AXES, NO_AXES)
@@ -151,13 +106,13 @@ def _where_trend(
     return choose(yes, aup, choose(may, up, bup)), choose(yes, adn, choose(may, down, bdn))
 
 
-def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
+def _sympy_where(s, condition, if_true, if_false):
     from symbolic.exact import where
 
     return where(condition, if_true, if_false)
 
 
-def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
+def _extremum(kind, drop, a, b):
     """Return SymPy's Min or Max (``kind``) of a and b, without a slow comparison by SymPy.
 
     ``drop`` is the neutral element: inf for Min, -inf for Max.
@@ -178,17 +133,21 @@ def _comparison(
     function: Function, closed: str, sign: str, interval: Function, *names: str, **cells: Any
 ) -> Primitive:
     text = f"{{0}} {sign} {{1}}"
-    cells = {"scalar": function, "array": function, "trend": _comparison_trend} | cells
     return Primitive(
         arity=2,
+        scalar=function,
         sympy=lambda s, a, b: getattr(s, closed)(a, b),
         nest=text,
         js=text,
         interval=interval,
         syntax=FormulaSyntax.fixed_count(2, *names),
         is_condition=True,
-        **cells,
+        **{"array": function, "trend": _comparison_trend} | cells,
     )
+
+
+def _comparison_trend(al, ah, aup, adn, bl, bh, bup, bdn):
+    return bup & adn, bdn & aup
 
 
 ROWS = {
@@ -212,7 +171,7 @@ ROWS = {
         sympy=lambda s, a, b: s.And(a, b),
         nest="{0} & {1}",
         js="{0} && {1}",
-        interval=_both_interval,
+        interval=lambda al, ah, ua, bl, bh, ub: (min_of(al, bl), min_of(ah, bh), False),
         trend=common_trend,
         syntax=FormulaSyntax.any_number("both"),
         is_condition=True,
@@ -224,7 +183,7 @@ ROWS = {
         sympy=lambda s, a, b: s.Or(a, b),
         nest="{0} | {1}",
         js="{0} || {1}",
-        interval=_either_interval,
+        interval=lambda al, ah, ua, bl, bh, ub: (max_of(al, bl), max_of(ah, bh), False),
         trend=common_trend,
         syntax=FormulaSyntax.any_number("either"),
         is_condition=True,
@@ -236,8 +195,8 @@ ROWS = {
         sympy=lambda s, a: s.Not(a),
         nest="not {0}",
         js="!{0}",
-        interval=_negate_interval,
-        trend=_negate_trend,
+        interval=lambda al, ah, ua: (not_of(ah), not_of(al), False),
+        trend=lambda al, ah, aup, adn: (adn, aup),
         syntax=FormulaSyntax.fixed_count(1, "negate"),
         is_condition=True,
     ),

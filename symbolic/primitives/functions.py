@@ -53,32 +53,24 @@ def _silence_warnings(function: Function) -> Function:
     return array
 
 
-def _sympy_power(s: Any, base: Any, exponent: Any) -> Any:
+def _sympy_power(s, base, exponent):
     if base.is_zero and exponent.is_negative:
         return s.oo
     value = base**exponent
     return s.nan if value.is_number and value.is_extended_real is False else value
 
 
-def _floor_interval(al: Any, ah: Any, ua: Any) -> Any:
-    return np.floor(al), np.floor(ah), ua
-
-
-def _ceil_interval(al: Any, ah: Any, ua: Any) -> Any:
-    return np.ceil(al), np.ceil(ah), ua
-
-
-def _absolute_interval(al: Any, ah: Any, ua: Any) -> Any:
+def _absolute_interval(al, ah, ua):
     low, high = abs(al), abs(ah)
     return choose((al <= 0) & (ah >= 0), 0.0, min_of(low, high)), max_of(low, high), ua
 
 
-def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
+def _sqrt_interval(al, ah, ua):
     lo, hi = sqrt_low(max_of(al, 0.0)), sqrt_high(max_of(ah, 0.0))
     return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
+def _nan_below_zero(al, ah, ua, lo, hi):
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua
@@ -86,27 +78,27 @@ def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
     return choose(never, INF, lo), choose(never, -INF, hi), either_flag(ua, negative)
 
 
-def _exp_interval(al: Any, ah: Any, ua: Any) -> Any:
+def _exp_interval(al, ah, ua):
     lo, hi = widen(exp_of(al), exp_of(ah), al == ah)
     return max_of(lo, 0.0), hi, ua
 
 
-def _log_interval(al: Any, ah: Any, ua: Any) -> Any:
+def _log_interval(al, ah, ua):
     lo, hi = widen(log_of(max_of(al, 0.0)), log_of(max_of(ah, 0.0)), al == ah)
     return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _log2_interval(al: Any, ah: Any, ua: Any) -> Any:
+def _log2_interval(al, ah, ua):
     lo, hi = widen(log2_of(max_of(al, 0.0)), log2_of(max_of(ah, 0.0)), al == ah)
     return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _log10_interval(al: Any, ah: Any, ua: Any) -> Any:
+def _log10_interval(al, ah, ua):
     lo, hi = widen(log10_of(max_of(al, 0.0)), log10_of(max_of(ah, 0.0)), al == ah)
     return _nan_below_zero(al, ah, ua, lo, hi)
 
 
-def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
+def _pow_interval(al, ah, ua, bl, bh, ub):
     """Return the enclosure of a power.
 
     If the base is positive, the extremes are at corners of the box. If the base may be negative,
@@ -125,26 +117,16 @@ def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
         undefined = either_flag(undefined, flag_or_false((al < 0) & part))
         never = (al > -INF) & (ah < 0) & (bl == bh) & part
         lo, hi = choose(never, INF, lo), choose(never, -INF, hi)
-    no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
-    never = either_flag(no_base, no_exponent)
+    no_base, no_power = is_empty(ua, al, ah), is_empty(ub, bl, bh)
+    never = either_flag(no_base, no_power)
     if any_true(never):
-        is_one = choose(
-            no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1)
-        )
-        lo = choose(never, choose(is_one, 1.0, INF), lo)
-        hi = choose(never, choose(is_one, 1.0, -INF), hi)
+        one = choose(no_base, clear_where(no_power, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1))
+        lo = choose(never, choose(one, 1.0, INF), lo)
+        hi = choose(never, choose(one, 1.0, -INF), hi)
     return lo, hi, undefined
 
 
-def _increasing_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
-    return aup, adn
-
-
-def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
-    return scale_trend(aup, adn, al, ah)
-
-
-def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
+def _pow_trend(al, ah, aup, adn, bl, bh, bup, bdn):
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al - 1, ah - 1)
     # a base of zero may be -0, with a power of -inf; powers of a negative base are not monotone
@@ -170,7 +152,7 @@ def _increasing_function(
         nest=f"{name}({{0}})",
         js=f"Math.{name}({{0}})",
         interval=box,
-        trend=_increasing_trend,
+        trend=lambda al, ah, aup, adn: (aup, adn),
         syntax=FormulaSyntax.fixed_count(1, name, units=units),
         calls_library=call,
     )
@@ -194,10 +176,18 @@ def _logarithm(name: str, base: int | None, box: Function) -> Primitive:
 
 ROWS = {
     "floor": _increasing_function(
-        "floor", _rounding_scalar(math.floor), np.floor, lambda s, a: s.floor(a), _floor_interval
+        "floor",
+        _rounding_scalar(math.floor),
+        np.floor,
+        lambda s, a: s.floor(a),
+        lambda al, ah, ua: (np.floor(al), np.floor(ah), ua),
     ),
     "ceil": _increasing_function(
-        "ceil", _rounding_scalar(math.ceil), np.ceil, lambda s, a: s.ceiling(a), _ceil_interval
+        "ceil",
+        _rounding_scalar(math.ceil),
+        np.ceil,
+        lambda s, a: s.ceiling(a),
+        lambda al, ah, ua: (np.ceil(al), np.ceil(ah), ua),
     ),
     "absolute": Primitive(
         arity=1,
@@ -207,7 +197,7 @@ ROWS = {
         nest="where({0} < 0.0, -{0}, {0})",
         js="{0} < 0 ? -{0} : {0}",
         interval=_absolute_interval,
-        trend=_absolute_trend,
+        trend=lambda al, ah, aup, adn: scale_trend(aup, adn, al, ah),
         syntax=FormulaSyntax.fixed_count(1, "absolute"),
     ),
     "log": _logarithm("log", None, _log_interval),

@@ -90,7 +90,6 @@ _OUTWARD: dict[str, Callable[..., Any]] = {
     for end, towards in (("low", -math.inf), ("high", math.inf))
 }
 
-
 #: The set of all axes and the empty set of axes, with one bit for each axis.
 ALL_AXES, NO_AXES = np.uint64(2**64 - 1), np.uint64(0)
 INF = math.inf
@@ -179,7 +178,6 @@ def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
 exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
 log10_of, pow_of = elementary.log10, elementary.power
 
-
 #: Modules whose functions :func:`rebind_rule` does not replace.
 _SHARED_MODULES = (__name__, elementary.__name__)
 
@@ -206,10 +204,8 @@ def rebind_rule(
                 names[name] = operations[name]
             elif isinstance(value, FunctionType) and value.__module__ not in _SHARED_MODULES:
                 names[name] = rebind_rule(value, operations, wrap, rebound)
-        twin = FunctionType(
-            rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__
-        )
-        rebound[rule] = wrap(twin)
+        new = FunctionType(rule.__code__, names, rule.__name__, rule.__defaults__, rule.__closure__)
+        rebound[rule] = wrap(new)
     return rebound[rule]
 
 

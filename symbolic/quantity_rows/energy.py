@@ -1,7 +1,5 @@
 """Rows of the quantities of power, temperature, placement and energy."""
 
-from __future__ import annotations
-
 from symbolic.quantity import (
     CELSIUS,
     COUNT0,
@@ -19,10 +17,8 @@ from symbolic.quantity import (
 )
 
 
-def _insts(insts: str, kind: str, default: str | int = 0) -> Quantity:
-    return row(
-        f"{insts}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1e4), default
-    )
+def _insts(name: str, kind: str, default: str | int = 0) -> Quantity:
+    return row(f"{name}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1e4), default)
 
 
 def _unit(unit: str, kind: str, most: float) -> tuple[Quantity, ...]:
@@ -139,19 +135,14 @@ TEMPERATURE = (
 )
 
 PLACEMENT = (
-    switch(
-        "placement_policy", "compact scatter apart", "choice of lit_sms: few, many or distant TPCs"
-    ),
+    switch("placement_policy", "compact scatter apart",
+           "choice of lit_sms: few, many or distant TPCs"),
     spec("n_tpcs", "", COUNT1, "texture processing clusters (TPCs) of the machine", (4, 40)),
     row("sms_to_light", "", COUNT1, "SMs that a placement policy lights", (1, 14), "active_sms"),
     quantity("tpc_map", labels=(), meaning="TPC of each SM, '0-1-2-0-1-2'", lever="designer"),
     quantity("lit_sms", labels=(), meaning="SMs that are lit, '0-7-1-8'"),
-    quantity(
-        "tpc_distances",
-        labels=(),
-        meaning="distances between TPCs, '[[0, 1], [1, 0]]'",
-        lever="designer",
-    ),
+    quantity("tpc_distances", labels=(), meaning="distances between TPCs, '[[0, 1], [1, 0]]'",
+             lever="designer"),
     row("lit_count", "", COUNT1, "SMs that are lit", (1, 14)),
     row("active_tpcs", "", COUNT1, "TPCs with a lit SM", (1, 7)),
     row("fewest_tpcs", "", COUNT1, "fewest TPCs with this number of lit SMs", (1, 7)),
@@ -164,13 +155,12 @@ PLACEMENT = (
     spec("fitted_sms", "", COUNT1, "lit SMs for which the line was fitted", (1, 14), 4),
     row("placement_fit", "", "whole [0, 1]", "1 if the line was fitted to another number of SMs"),
     row("placement_power", "W", RESULT, "power of the system with lit_sms", (50, 300)),
-    quantity(
-        "suggested_placement", labels=(), meaning="set of equally many SMs on the fewest TPCs"
-    ),
+    quantity("suggested_placement", labels=(),
+             meaning="set of equally many SMs on the fewest TPCs"),
     row("suggested_tpcs", "", COUNT1, "TPCs with a lit SM in suggested_placement", (1, 7)),
     row("suggested_placement_power", "W", RESULT, "power of the system with suggested_placement"),
     row("placement_loss", "W", RESULT, "power that the fewest TPCs would save", (0, 40)),
-)
+)  # fmt: skip
 
 
 def _device(device: str) -> tuple[Quantity, ...]:

@@ -1,7 +1,5 @@
 """Rows of the quantities of performance models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from symbolic.quantity import (
@@ -24,13 +22,10 @@ from symbolic.quantity import (
 )
 
 OCCUPANCY = (
-    switch(
-        "granularity",
-        "auto none cuda",
-        "allocation units: none, cuda (the machine's), or auto (cuda if known)",
-        "register_allocation_unit registers_allocated_per_warp warp_allocation_unit "
-        "shared_mem_allocation_unit max_warps_per_sm",
-    ),
+    switch("granularity", "auto none cuda",
+           "allocation units: none, cuda (the machine's), or auto (cuda if known)",
+           "register_allocation_unit registers_allocated_per_warp warp_allocation_unit "
+           "shared_mem_allocation_unit max_warps_per_sm"),
     row("warps_per_block", "", COUNT1, "warps of one block", (1, 32)),
     row("blocks_by_shared_mem", "", RESULT, "blocks that shared memory allows", (1, 32)),
     row("blocks_by_registers", "", RESULT, "blocks that registers allow", (1, 32)),
@@ -43,7 +38,7 @@ OCCUPANCY = (
     row("most_blocks_per_sm", "", COUNT1, "blocks of a padded SM", (1, 16), "max_blocks_per_sm"),
     row("automatic_blocks_per_sm", "", COUNT0, "blocks of an SM without padding", (1, 16)),
     row("shared_mem_padding", "B", COUNT0, "unused shared memory that a block requests"),
-)
+)  # fmt: skip
 
 TRANSIT = (
     switch("supply", "sharp smooth", "shape of the memory supply curve"),
@@ -68,12 +63,10 @@ TRANSIT = (
     row("bound", "", COUNT0, "bottleneck of the machine"),
     row("cs_transition", "", POS, "threads that saturate the lanes", (32, 2048)),
     row("ms_transition", "", POS, "threads that saturate the memory system", (32, 2048)),
-    resource(
-        "ms_peak_bandwidth", "B/s", POS, "peak of the memory supply curve, per SM", (1e9, 1e11)
-    ),
-    resource(
-        "cs_peak_flops", "1/s", POS, "peak of the computation demand curve, per SM", (1e9, 1e12)
-    ),
+    resource("ms_peak_bandwidth", "B/s", POS, "peak of the memory supply curve, per SM",
+             (1e9, 1e11)),
+    resource("cs_peak_flops", "1/s", POS, "peak of the computation demand curve, per SM",
+             (1e9, 1e12)),
     row("request_bytes", "B", POS, "bytes of one thread's memory request", (4, 16)),
     row("issued_insts", "", POS, "issued instructions, measured by a profiler", (1000.0, 1e9)),
     row("dram_reads", "", NONNEG, "DRAM reads, measured by a profiler", (1000.0, 1e7)),
@@ -83,7 +76,7 @@ TRANSIT = (
     row("predicted_flops", "1/s", RESULT, "predicted operations per second, SM (PCT)", (1e9, 1e11)),
     row("measured_flops", "1/s", RESULT, "operations per second of one SM, measured (RCT)"),
     row("prediction_accuracy", "", "[-inf, 1]", "one minus the error of the prediction", (0, 1)),
-)
+)  # fmt: skip
 
 TMM = (
     switch("latency_hiding", "modelled assumed", "latency: modelled, or assumed to be hidden"),
@@ -185,14 +178,8 @@ THROUGHPUT = (
     row("bytes_in_flight", "B", NONNEG, "most bytes that the machine requests", (1e4, 1e7)),
     row("bytes_in_flight_needed", "B", NONNEG, "bytes in flight for the bandwidth", (1e4, 1e7)),
     row("bytes_per_thread", "B", POS, "bytes of one request of a thread", (1, 16), 4),
-    row(
-        "thread_distance_bytes",
-        "B",
-        NONNEG,
-        "distance between requests of neighbours",
-        (1, 256),
-        "bytes_per_thread",
-    ),
+    row("thread_distance_bytes", "B", NONNEG, "distance between requests of neighbours", (1, 256),
+        "bytes_per_thread"),
     row("l1_share", "", SHARE, "share of requests that hit the L1 cache", (0, 1), 0),
     row("l2_share", "", SHARE, "share of requests that hit the L2 cache", (0, 1), 0),
     row("dram_share", "", SHARE, "share of requests that reach DRAM", (0, 1)),
@@ -237,7 +224,7 @@ THROUGHPUT = (
     row("suggested_sms", "", COUNT1, "most SMs that the bandwidth supplies"),
     row("suggested_warps", "", NONNEG, "most warps of an SM that the bandwidth supplies"),
     row("clock_reduction", "", "[-inf, inf]", "factor by which the core clock may fall"),
-)
+)  # fmt: skip
 
 
 def _law(name: str, meaning: str) -> Quantity:
@@ -322,25 +309,25 @@ LATENCY_ROOFLINE = (
     less("load_requests", "", NONNEG, "requests that a warp waits for", (0, 300), "mem_insts"),
     less("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
     less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
+    less("atomic_words", "", NONNEG, "words that the atomics of a warp change", (0, 1e3), 0),
+    less("atomic_bytes", "B", NONNEG, "bytes that all atomics change; 0: unknown", (1e3, 1e9), 0),
     less("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
     row("counted_warps", "", COUNT1, "warps of the launch in the counts", (1, 1e6)),
     size("counted_warp_size", "", COUNT1, "threads of a warp of the counts", (32, 64), 32),
-    resource(
-        "bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9
-    ),
+    resource("bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1),
+             0.9),
     resource("special_units_per_sm", "", COUNT1, "special-function units of one SM", (16, 32), 16),
-    resource(
-        "fp64_units_per_sm", "", COUNT1, "double-precision units, one SM", (2, 64), "cores_per_sm"
-    ),
+    resource("fp64_units_per_sm", "", COUNT1, "double-precision units, one SM", (2, 64),
+             "cores_per_sm"),
     resource("int_units_per_sm", "", COUNT1, "integer units of one SM", (64, 128), "cores_per_sm"),
     cost("dependent_latency", "cycle", POS, "cycles until a result can be used", (4, 24)),
     cost("issue_wait", "", POS, "wait between instructions, in dependent latencies", (1, 2), 1.5),
     row("issue_interval", "cycle", POS, "cycles between instructions of a single warp", (4, 12)),
-    resource(
-        "memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8), 3
-    ),
+    resource("memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8),
+             3),
     cost("dispatch_cycles", "cycle", NONNEG, "cycles between starts of blocks", (0, 2), 0),
+    cost("atomic_cycles", "cycle", NONNEG, "cycles of an atomic at an L2 sector", (1, 4), 0),
     cost("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
     row("l1_miss_share", "", SHARE, "share of bytes that miss the L1 cache"),
     row("l2_miss_share", "", SHARE, "share of bytes that miss the L2 cache"),
@@ -358,7 +345,8 @@ LATENCY_ROOFLINE = (
     row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
     row("tensor_time", "s", RESULT, "time of tensor units"),
     row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
+    row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),
-)
+)  # fmt: skip

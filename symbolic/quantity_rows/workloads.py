@@ -1,7 +1,5 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
-from __future__ import annotations
-
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
@@ -54,9 +52,8 @@ WORKLOAD = (
     less("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
     less("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),
     less("coalesced_insts", "", NONNEG, "coalesced memory instructions of one thread", (0, 500)),
-    less(
-        "uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread", (0, 500)
-    ),
+    less("uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread",
+         (0, 500)),
     less("sync_insts", "", NONNEG, "barriers executed by one thread", (0, 100)),
     row("independent_insts", "", NONNEG, "memory instructions without dependences", (0, 100), 0),
     less("mem_insts", "", NONNEG, "memory instructions of one thread", (0, 1000)),
@@ -64,21 +61,12 @@ WORKLOAD = (
     less("tensor_insts", "", NONNEG, "tensor instructions of one warp", (0, 1e4), 0),
     less("warp_tensor_flops", "", NONNEG, "operations of tensor units, one warp", (0, 1e8), 0),
     less("tensor_flops", "", NONNEG, "operations of tensor units, whole launch", (1e9, 1e14), 0),
-    switch(
-        "tensor_type",
-        "fp16 fp16_fp16 bf16 tf32 fp64 int8 int4 binary fp8 fp8_fp16 fp4",
-        "number type of tensor instructions, whose sums are wider; _fp16: sums in FP16",
-    ),
+    switch("tensor_type", "fp16 fp16_fp16 bf16 tf32 fp64 int8 int4 binary fp8 fp8_fp16 fp4",
+           "number type of tensor instructions, whose sums are wider; _fp16: sums in FP16"),
     less("atomic_insts", "", NONNEG, "atomic instructions of a thread, in memory", (0, 100), 0),
     less("shared_atomic_insts", "", NONNEG, "atomics of a thread in shared memory", (0, 100), 0),
-    less(
-        "async_copy_insts",
-        "",
-        NONNEG,
-        "asynchronous copies of a thread to shared memory",
-        (0, 100),
-        0,
-    ),
+    less("async_copy_insts", "", NONNEG, "asynchronous copies of a thread to shared memory",
+         (0, 100), 0),
     less("async_copy_bytes", "B", NONNEG, "bytes that a warp copies asynchronously", (0, 1e6), 0),
     less("transactions_per_uncoalesced", "", RATIO, "transactions of such an instruction", (1, 32)),
     row("load_bytes_per_warp", "B", POS, "bytes of one memory request", (32, 512), 128),
@@ -89,7 +77,7 @@ WORKLOAD = (
     *_class("int_mod", "integer modulo", 35),
     row("tile", "", POS, "edge of the square tile of a block", (4, 32)),
     row("imbalance_loss", "", RATIO, "slowdown by lockstep with uneven work", (1, 4), 1),
-)
+)  # fmt: skip
 
 LOCKSTEP = (
     row("path_probability", "", SHARE, "probability that a lane takes a path", (0, 1)),
@@ -101,16 +89,10 @@ LOCKSTEP = (
     row("divergent_cycles_bound", "cycle", RESULT, "cycles of all paths together"),
     row("convergent_cycles", "cycle", RESULT, "expected cycles of a lane that runs alone"),
     row("divergence_loss", "", RESULT, "slowdown by lockstep at a divergent branch"),
-    quantity(
-        "distribution",
-        labels=(),
-        meaning="law of the work of one item, such as 'geometric:0.05' or a file of lengths",
-    ),
-    switch(
-        "work_law",
-        " ".join(("distribution", *FAMILIES)),
-        "family of the law of work; distribution: given as a law",
-    ),
+    quantity("distribution", labels=(),
+             meaning="law of the work of one item, such as 'geometric:0.05' or a file of lengths"),
+    switch("work_law", " ".join(("distribution", *FAMILIES)),
+           "family of the law of work; distribution: given as a law"),
     *(row(p.quantity, "", p.domain, p.meaning, p.typical) for p in _PARAMETERS.values()),
     row("work_mean", "", NONNEG, "mean work of an item", (1, 100)),
     row("work_std", "", NONNEG, "standard deviation of the work of an item", (0, 50)),
@@ -135,7 +117,7 @@ LOCKSTEP = (
     row("suggested_lanes", "", COUNT1, "items in lockstep, with the remaining lanes shared"),
     row("shared_slowdown", "", RATIO, "slowdown by lockstep and sharing with suggested_lanes"),
     row("exponential_loss", "", RATIO, "mean loss if work is exponential"),
-)
+)  # fmt: skip
 
 STREAMING = (
     row("startup_time", "s", NONNEG, "time of a kernel that moves no bytes", (1e-6, 1e-4)),
@@ -178,9 +160,9 @@ BLOCK_SHAPE = (
 )
 
 #: Attained shares and start-up times of casts for each number type, fitted to four GPUs together.
-_GEMM_SHARES = {"bf16": 0.765, "fp8": 0.705, "fp8_block": 0.57, "fp4": 0.5, "int8": 0.9}
+_GEMM_SHARES = {"bf16": 0.829, "fp8": 0.752, "fp8_block": 0.533, "fp4": 0.546, "int8": 0.787}
 _GEMM_ERRORS = {"low": 0.6, "high": 1.65}
-_GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.5e-6, "fp4": 5e-6, "int8": 7.5e-6}
+_GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.77e-6, "fp4": 4.9e-6, "int8": 8.46e-6}
 
 GEMM = (
     size("product_rows", "", COUNT1, "rows of the product of two matrices (m)", (1, 32768)),
@@ -195,16 +177,24 @@ GEMM = (
         (1, 1e3),
         5,
     ),
-    # Numbers of a GPU. The defaults are fitted to A100, H100, B200 and L40S together.
-    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5), 2.9e-6),
-    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.776),
+    # Numbers of a GPU. Ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
+    cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4690),
+    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5)),
+    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.794),
+    resource(
+        "gemm_operand_ratio",
+        "",
+        POS,
+        "bytes of operands read over those that the L2 cache sends",
+        (0.5, 2),
+        0.944,
+    ),
     resource(
         "gemm_operand_bytes_per_cycle",
         "B",
         POS,
         "bytes of operands that one multiprocessor reads in a cycle",
         (10, 150),
-        76,
     ),
     resource(
         "gemm_wave_overlap",
@@ -212,10 +202,19 @@ GEMM = (
         SHARE,
         "share of the wait for the last wave that other work fills",
         (0, 1),
-        0.75,
+        0.621,
     ),
     resource(
-        "gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5), 0.77
+        "gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5), 0.981
+    ),
+    resource("gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5)),
+    resource(
+        "gemm_result_ratio",
+        "",
+        POS,
+        "rate of results over the geometric mean of those of the L2 cache and of DRAM",
+        (0.3, 3),
+        0.881,
     ),
     resource(
         "gemm_output_ratio",
@@ -223,7 +222,6 @@ GEMM = (
         POS,
         "rate at which results and casts move, over that of gemm_dram_rate",
         (0.5, 5),
-        1.7,
     ),
     *(
         resource(
@@ -259,7 +257,7 @@ GEMM = (
         for label in _GEMM_SHARES
         for end, default in _GEMM_ERRORS.items()
     ),
-    # --- power, fitted to a B200
+    # --- power, fitted to a B200 by docs/gemm_fits.py
     spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
     spec(
         "gemm_idle_power_share",
@@ -267,28 +265,51 @@ GEMM = (
         SHARE,
         "power between operations, of board_power",
         (0.1, 0.5),
-        0.31,
+        0.266,
+    ),
+    spec(
+        "gemm_launch_power_share",
+        "",
+        NONNEG,
+        "power of launches without work, of board_power",
+        (0.01, 0.1),
+        0.0374,
     ),
     spec(
         "gemm_compute_power_share",
         "",
         POS,
-        "power at gemm_peak, of board_power",
-        (0.3, 1.5),
-        1.0,
+        "power demand at gemm_peak, of board_power; the limit bounds what is drawn",
+        (0.3, 10),
+        6.75,
     ),
     spec(
         "gemm_memory_power_share",
         "",
         POS,
-        "power at mem_bandwidth, of board_power",
-        (0.1, 1),
-        0.47,
+        "power demand at mem_bandwidth, of board_power",
+        (0.1, 3),
+        1.36,
     ),
+    cost(
+        "gemm_pause",
+        "s",
+        NONNEG,
+        "pause of a benchmark before it measures a product of 1,000 rows; as rows squared",
+        (0, 0.2),
+        0.0665,
+    ),
+    row("meter_window", "s", POS, "time over which a power meter averages", (0.01, 10), 1),
+    row("gemm_moved_bytes", "B", RESULT, "bytes that operands, results and casts move"),
     row("gemm_energy", "J", RESULT, "energy of operations and bytes"),
     row("gemm_idle_power", "W", RESULT, "power between operations"),
-    row("power_demand", "W", RESULT, "power if nothing limited it"),
+    row("gemm_power_ratio", "", RESULT, "power demand over what board_power leaves"),
+    row("power_demand", "W", RESULT, "power at the limit of the board"),
     row("sustained_time", "s", RESULT, "run time where the power limit holds"),
+    row("sustained_power", "W", RESULT, "power while the product is repeated"),
+    row("gemm_metered_time", "s", RESULT, "time of a measurement of power"),
+    row("gemm_metered_share", "", SHARE, "share of meter_window in which products run"),
+    row("gemm_history_share", "", SHARE, "1 if meter_window holds earlier measurements"),
     # --- results
     row("gemm_error_low", "", POS, "lower end of time over its prediction"),
     row("gemm_error_high", "", POS, "upper end of time over its prediction"),
@@ -306,6 +327,7 @@ GEMM = (
     row("activation_miss_share", "", SHARE, "share of the activations that come from DRAM"),
     row("gemm_dram_bytes", "B", RESULT, "bytes that DRAM sends"),
     row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
+    row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
     row("gemm_output_time", "s", RESULT, "time of results and casts"),
     row("gemm_operations", "", RESULT, "operations of the product"),

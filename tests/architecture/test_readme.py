@@ -56,7 +56,10 @@ def read_blocks(page: Path) -> list[Block]:
 
 #: Short pages, most for people who begin.
 SHORT = (
-    *(ROOT / "docs" / f"{name}.md" for name in ("install", "introduction", "suites")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("install", "introduction", "suites", "first-study")
+    ),
     *sorted((ROOT / "docs" / "ask").glob("*.md")),
 )
 PAGES = (README, TOUR, *GUIDE, QUESTIONS, SPACES, BUILT, UNSURE, LAUNCH, *SHORT)
@@ -150,7 +153,9 @@ def test_files_stand_as_shown(block: Block) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    mostly_long(BLOCKS, lambda _, page: page in SHORT and page.stem != "suites"),
+    mostly_long(
+        BLOCKS, lambda _, page: page in SHORT and page.stem not in ("suites", "first-study")
+    ),
     ids=lambda page: page.name,
 )
 def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
@@ -167,7 +172,7 @@ def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
         elif block.language == "console":
             commands += run_commands(block, page, room)
     ran = runner.summarize(verbose=False).attempted
-    brief = page in (*SHORT, *GUIDE)
+    brief = page in (README, *SHORT, *GUIDE)
     assert ran > 10 or (brief and ran + commands)
     if not brief:
         assert commands >= (1 if page in (SPACES, BUILT, UNSURE, LAUNCH) else 4)

@@ -75,7 +75,7 @@ loops that are written out, and sums of which two places have the same order
     stochastic/kernels/launch_counts.py AT_ONCE
     symbolic/statistics.py _LONG _PARTS
 draws, samples and other statistics
-    dse/analysis/errors.py
+    dse/uncertain/model_errors.py
     dse/analysis/prediction.py
     dse/importers/runs.py RESAMPLES _PARTS
     dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH_SEED_OFFSET

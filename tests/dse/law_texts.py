@@ -92,6 +92,7 @@ def plain(rng: random.Random) -> str:
     whole = sorted(rng.choice((0, 1, 2, 7, 40, 1000, 2**53)) for _ in range(3))
     shares = "0.5", "1/3", "1e-300", "0", "1", repr(rng.random())
     number = {"low": whole[0], "high": whole[1], "trials": whole[2], "r": rng.choice((0.3, 1, 1e4))}
+    number |= {"q1": 1, "median": 2, "q3": 7, "mean": rng.choice((3, "63/4", 100))}
     number |= {"p": rng.choice(shares), "rate": rng.choice((0, 30, 1e-9, 1e9, 1e300))}
     names = FAMILIES[name].names if name in FAMILIES else ()
     words = [str(number[key]) for key in names]

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dse
+from dse.advice.report import Move
+from dse.catalog.entries import shipped_values
 from symbolic.errors import DomainError, DseError, InfeasibleError, UnknownNameError
 from symbolic.quantities import RULES, TABLE
 from tests.dse.advising import check, draw_case
@@ -312,5 +314,41 @@ def test_a_time_that_only_approaches_its_limit_has_no_such_end() -> None:
         "occupancy + latency_roofline + footprint",
         machine="h100_pcie",
         workload="examples/kernels/triad.toml",
-    )["mem_latency_nominal"]
+    )["issue_wait"]
     assert math.isnan(move.until)
+
+
+GPU = "occupancy + latency_roofline + footprint"
+BODIES = "examples/kernels/bodies.toml"
+
+
+def helping_moves(machine: str, goal: str = "time") -> dict[str, Move]:
+    advice = dse.advise(GPU, machine=machine, workload=BODIES, goal=goal)
+    return {move.quantity: move for move in advice.moves if move.helps}
+
+
+def test_moves_of_a_designer_end_at_the_extreme_shipped_machine() -> None:
+    """An H100 was advised to raise its clock to 6.7 GHz."""
+    files = Path("dse/data/machines").glob("*.toml")
+    rows = [re.search(r'boost_clock = .*?"([0-9.]+) MHz', path.read_text()) for path in files]
+    fastest = max(float(found[1]) for found in rows if found)
+    moves = helping_moves("h100_sxm")
+    move = moves["core_clock"]
+    assert move.until == fastest * 1e6
+    assert "up to the largest value of any shipped machine" in str(move)
+    there, here = (
+        float(dse.evaluate(GPU, machine="h100_sxm", workload=BODIES, core_clock=clock).time)
+        for clock in (move.until, move.value)
+    )
+    assert move.gain == pytest.approx(here / there)
+    for name, each in moves.items():
+        known = shipped_values(name)
+        if each.lever == "designer" and known:
+            assert min(known) <= each.until <= max(known), name
+
+
+def test_the_machine_with_the_largest_value_is_not_moved_beyond_it() -> None:
+    fastest = "rtxpro6000"
+    assert "2617 MHz" in Path(f"dse/data/machines/{fastest}.toml").read_text()
+    assert "core_clock" not in helping_moves(fastest)
+    assert helping_moves("h100_sxm", "throughput_time")["core_clock"].until > 2.7e9

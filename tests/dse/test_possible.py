@@ -17,6 +17,7 @@ from dse.study.possible import Impossible, impossible_points
 from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Leaf
+from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.physical_limits import LIMITS
 from symbolic.quantities import TABLE
@@ -145,3 +146,31 @@ def test_explain_and_optimum_say_what_is_impossible(tmp_path: Path) -> None:
     assert "flops is impossible" in run("optimum", str(path), "--maximize", "flops")
     data = json.loads(run("optimum", str(path), "--maximize", "flops", "--json"))
     assert data["impossible"][0]["limit"] == "operations"
+
+
+def test_a_launch_touches_at_most_the_memory_of_the_machine(tmp_path: Path) -> None:
+    """Road, row 30: 79 GB were counted for arrays of 0.24 GB."""
+    kernel = tmp_path / "gather.cu"
+    kernel.write_text(
+        "__global__ void gather(const float *v, const int *at, float *to, int n) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) { float sum = 0; for (int k = 0; k < 64; k++) sum += v[at[i] * (k + 1)];\n"
+        "    to[i] = sum; }\n"
+        "}\n"
+    )
+    known: dict[str, Any] = {"set": {"n": 2**26}, "block": 256, "moves": False}
+    with pytest.raises(DseError, match="launch_bytes is impossible, as it is given: a launch"):
+        dse.analyze(kernel, "rtx3080", **known)
+    answer = dse.analyze(kernel, "rtx3080", **known, array_bytes={"v": 2**28}).best
+    assert answer.roofline["dram_bytes"] == 2**28 + 2 * 4 * 2**26
+    # a card whose memory holds what is counted
+    assert dse.analyze(kernel, "mi300x", **known).best.time > 0
+
+
+def test_an_input_without_effect_is_not_listed_as_assumed() -> None:
+    known: dict[str, Any] = {"machine": "l4", "workload": "examples/kernels/triad.toml"}
+    for atomics, listed in ({}, False), ({"atomic_words": 32, "atomic_bytes": 1024}, True):
+        ds = dse.evaluate("occupancy + latency_roofline + footprint", **known, **atomics)
+        names = {row["quantity"] for row in json.loads(ds.attrs["assumed"])}
+        assert ("atomic_cycles" in names) is listed
+        assert "l2_latency" in names

@@ -21,6 +21,7 @@ from dse import DseError
 from dse.importers import open_measurements
 from dse.importers.mapping import shipped_maps
 from dse.importers.workload import workload_text
+from symbolic.answer import value_text
 
 Run = Callable[..., Result]
 
@@ -185,6 +186,8 @@ def test_the_details_page_of_a_t4_is_read_with_its_separators_and_its_locked_clo
     assert float(ds["Memory_Throughput_Memory_Workload_Analysis"]) == 196_456_177_859.63
     assert str(ds.kernel.values).startswith("copy_blocked[v1,")
     assert "locks the clocks" in notes(ds)
+    # its rate of DRAM, over the duration; the file has no counter of bytes
+    assert float(ds.dram_bytes) == pytest.approx(196_456_177_859.63 * 21_058_944e-9, rel=1e-12)
 
 
 _LONG = (
@@ -199,6 +202,27 @@ def long(*metrics: tuple[str, str, str], launch: int = 0) -> str:
         '"8.0","Command line profiler metrics"'
     )
     return "\n".join(f'{start},"{name}","{unit}","{value}"' for name, unit, value in metrics)
+
+
+def test_counts_that_give_no_time_give_the_least_time(tmp_path: Path) -> None:
+    """Road, row 13: the total of instructions, and later the bytes of DRAM."""
+    metrics = [
+        ("smsp__inst_executed.sum", "inst", "80,000,000"),
+        ("launch__registers_per_thread", "register/thread", "32"),
+        ("launch__shared_mem_per_block_static", "byte/block", "0"),
+        ("launch__shared_mem_per_block_dynamic", "byte/block", "0"),
+    ]
+    # T4: 40 multiprocessors with 4 schedulers each; 20 blocks occupy 20 of them
+    clock = 1.59e9  # the boost clock
+    issue, dram = 80e6 / (20 * 4 * clock), 64e9 / 320e9
+    for more, least in ((), issue), ([("dram__bytes.sum", "byte", "64,000,000,000")], dram):
+        text = "\n".join([_LONG, long(*metrics, *more)])
+        workload = tmp_path / f"of-{len(more)}.toml"
+        workload.write_text(workload_text(dse.open(write(tmp_path / "a.csv", text))))
+        with pytest.raises(DseError, match="no model gives a time on t4, and it takes") as raised:
+            dse.analyze(workload, "t4")
+        by = "dram" if more else "issue"
+        assert f"at least {value_text(least, 's')} (by {by})" in str(raised.value)
 
 
 def test_a_long_raw_page_with_lines_of_the_profiler_and_of_the_application(tmp_path: Path) -> None:

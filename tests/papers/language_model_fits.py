@@ -28,7 +28,7 @@ DATA = Path(__file__).parents[3] / "shared/data/llm_kernels"
 ORIGIN = "ai-dynamo/aiconfigurator, commit 095f58a: TensorRT-LLM 1.3.0rc20 on"
 FILES = {"h100_sxm": "h100_sxm", "b200": "b200_sxm"}
 TYPES = {"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "fp4"}
-SWITCHES = ("dtype", "kv_dtype", "gated")
+SWITCHES = ("dtype", "kv_dtype", "gated", "mapping")
 #: The two kernels of the library on these GPUs: see decode_attention.
 LIBRARY = {
     ("decode_attention", "h100_sxm"): {"decode_waves": 8.0, "decode_group_fill": 0.25},

@@ -6,6 +6,7 @@ questions that have proofs, and brute force by ``python -m tests.sweeps.attackin
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -26,7 +27,7 @@ from sweeps.grid.grid import Leaf
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import trend_algebra
-from symbolic.ops import floor, interpret_arrays, reference
+from symbolic.ops import Node, floor, interpret_arrays, reference, where
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.long import long
 from tests.sweeps.certifying import answer, compare, study
@@ -109,6 +110,29 @@ def test_axes_are_merged() -> None:
             whole.values(every).min()
             == space.problem.values(np.stack([row, np.full_like(row, 77)])).min()
         )
+
+
+def test_limits_of_conditions_tighten_objectives_and_change_no_value() -> None:
+    """Where q >= c must hold, max(q, c) is q; the bound of a whole box becomes at least that."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        sizes = {name: int(rng.integers(1, 7)) for name in "abc"}
+        leaves = {
+            name: Leaf(axes=(name,), array=rng.integers(0, 9, size).astype(np.float64))
+            for name, size in sizes.items()
+        }
+        a, b, c = (reference(name) for name in "abc")
+        product, limit = a * b + c, float(rng.integers(0, 80))
+        value = product * 3 + b - product * product
+        test = product >= limit if seed % 2 else product < limit
+        root = where(test, value, math.inf)
+        assert isinstance(root, Node)
+        plain = BoxProblem(root, leaves, sizes)
+        space = merge_axes(root, leaves, sizes, {})
+        places = np.stack([np.ravel(each) for each in np.indices(tuple(sizes.values()))])
+        assert space.problem.values(places).tolist() == plain.values(places).tolist()
+        bounds = [each.bound_boxes(each.whole_box)[0].item() for each in (plain, space.problem)]
+        assert bounds[0] <= bounds[1] <= plain.values(places).min()
 
 
 # --- larger spaces, against a scan or by hand

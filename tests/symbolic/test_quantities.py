@@ -8,12 +8,19 @@ from collections import Counter
 
 from symbolic.quantities import TABLE
 from symbolic.quantity import Quantity
-from symbolic.quantity_rows import energy, language_models, machines, performance, workloads
+from symbolic.quantity_rows import (
+    energy,
+    language_models,
+    machines,
+    performance,
+    sparse,
+    workloads,
+)
 
 
 def rows() -> list[Quantity]:
     """Every row that stands in a tuple of one of the files."""
-    files = (energy, language_models, machines, performance, workloads)
+    files = (energy, language_models, machines, performance, sparse, workloads)
     tuples = [value for file in files for value in vars(file).values() if isinstance(value, tuple)]
     return [row for rows in tuples for row in rows]
 

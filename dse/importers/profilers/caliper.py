@@ -5,8 +5,6 @@ A line is ``__rec=node,id=..,attr=..,data=..,parent=..`` or
 the name of the attribute. The nodes with the lowest ids are the same in every file.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -119,7 +119,6 @@ _LAYOUTS = (
     ),
 )  # fmt: skip
 
-
 #: Names of columns; the header of each layout contains at least one of them.
 HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
@@ -151,10 +150,7 @@ _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
 #: Patterns of lines that are not CSV, with the profiler that prints them and its option for CSV.
-_PRINTED = {
-    r"^==PROF== ": ("Nsight Compute", "--csv"),
-    r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
-}
+_PRINTED = {r"^==PROF== ": ("Nsight Compute", "--csv"), r"^==\d+== NVPROF is ": ("nvprof", "--csv")}
 _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "warp", "sample"}
 
 

@@ -220,7 +220,6 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
 
 
 _pruning_bound = compiled_no_nrt(pruning_bound)
-#: In a box, branching is tried only on this many steps: those where the bound loses the most.
 _MAX_BRANCH_TESTS = sizes.DIG_TRIED
 #: Weight of the half with the higher bound in the score of a branch. The other half has weight 1.
 _WORSE_HALF_WEIGHT = 0.17

@@ -234,9 +234,7 @@ def _leaf_range(leaves, facts, numbers, k, first, last):
 
 #: These operations have separate code below, because they can be assumed or can copy another step.
 _SPECIAL_OPS = ("less", "less_equal", "where", "minimum", "maximum")
-_unary_rules, _binary_rules, _ternary_rules = (
-    rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3)
-)
+_unary_rules, _binary_rules, _ternary_rules = (rule_chain(n, _SPECIAL_OPS) for n in (1, 2, 3))
 _less, _less_equal, _where = (interval_rule(name) for name in _SPECIAL_OPS[:3])
 _minimum, _maximum = (interval_rule(name) for name in _SPECIAL_OPS[3:])
 _less_trend, _where_trend = trend_rule("less"), trend_rule("where")

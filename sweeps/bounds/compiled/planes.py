@@ -182,7 +182,6 @@ def _round_log(is_ceil, weight, low, high, least, x, y):
 
 
 INF = math.inf
-#: Up to this number of values, all values of an axis are tried.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
@@ -327,13 +326,11 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
     The constant is minus infinity if no plane is known. The second result is a sum of magnitudes:
     this sum times ``_SLACK`` bounds the rounding error.
     """
-    ops, args, leaf_of, leaves, plain = (
-        tape.ops,
-        tape.args,
-        tape.leaf_of,
-        tape.leaves,
-        tape.value_steps,
-    )
+    ops = tape.ops
+    args = tape.args
+    leaf_of = tape.leaf_of
+    leaves = tape.leaves
+    plain = tape.value_steps
     total, size = 0.0, 0.0
     for n in range(top, -1, -1):
         w, d, mass = value_weights[0, n], log_weights[0, n], value_weights[1, n]

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dse.uncertain.joint import JointRows
+from symbolic.equation import equation
+from symbolic.model import Model
+from symbolic.ops import maximum, where
+from symbolic.quantity import quantity
 
 Floats = NDArray[np.float64]
 
@@ -92,50 +99,105 @@ def read_classes() -> tuple[ErrorClass, ...]:
     return _file()[2]
 
 
-def learnt_interval(
-    model: str, machine: str, limits: Mapping[str, float], level: float
-) -> ErrorInterval:
-    """Return the interval of measured / predicted time for a kernel on a machine.
+def _class_for(model: str, machine: str, limit: str) -> tuple[ErrorClass | None, str]:
+    """Return the first class that was measured enough, and a text that says which it is.
 
-    Its quantiles come from the first of these classes with enough measurements: kernels with the
-    same largest limit on this machine (at least ``MIN_KERNELS``); kernels with this limit on other
-    machines; kernels not limited by dram (if the given kernel is not); all kernels of the model.
-    Without measured rows of the model, the interval is the widest interval of all models.
+    The order: kernels with the same largest limit on this machine (at least ``MIN_KERNELS``);
+    kernels with this limit on other machines; kernels not limited by dram (if the given kernel is
+    not); all kernels of the model.
     """
-    probabilities, _, classes = _file()
-    limit, tail = limit_class(limits), (1 - level) / 2
-
-    def interval(each: ErrorClass, of: str) -> ErrorInterval:
-        low, high = np.exp(np.interp([tail, 1 - tail], probabilities, each.quantiles))
-        is_known, low, high = bool(each.machine), float(low), float(high)
-        about: dict[str, Any] = {"rows": each.rows, "is_known": is_known, "machines": each.machines}
-        return ErrorInterval(low=low, high=high, level=level, of=of, **about)
-
-    own = [each for each in classes if each.model == model]
+    own = [each for each in read_classes() if each.model == model]
     for each in own:
         if (each.limit, each.machine) == (limit, machine) and each.kernels >= MIN_KERNELS:
-            return interval(
-                each, f"{each.kernels} kernels limited by {limit}, measured on {machine}"
-            )
+            return each, f"{each.kernels} kernels limited by {limit}, measured on {machine}"
     for wanted in (limit, OTHERS if limit != "dram" else "", ""):
         words = {OTHERS: " not limited by dram", "": ""}.get(wanted, f" limited by {limit}")
         for each in own:
             if each.limit == wanted and not each.machine:
                 others = len({*each.machines} - {machine})
-                return interval(
-                    each,
+                return each, (
                     f"{each.kernels} kernels{words}, measured on {others} other "
-                    f"{'machine' if others == 1 else 'machines'}; widened for a new one",
+                    f"{'machine' if others == 1 else 'machines'}; widened for a new one"
                 )
-    every = [interval(each, "") for each in classes if not each.machine]
-    return ErrorInterval(
-        low=min(each.low for each in every),
-        high=max(each.high for each in every),
-        level=level,
-        rows=0,
-        is_known=False,
-        of=f"no measured rows of the model {model}; the widest interval of all models",
-    )
+    return None, f"no measured rows of the model {model}; the widest interval of all models"
+
+
+def learnt_interval(
+    model: str, machine: str, limits: Mapping[str, float], level: float
+) -> ErrorInterval:
+    """Return the interval of measured / predicted time for a kernel on a machine.
+
+    Without measured rows of the model, the interval is the widest interval of all models.
+    """
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    known, of = _class_for(model, machine, limit_class(limits))
+    every = [known] if known else [each for each in read_classes() if not each.machine]
+    ends = np.exp([np.interp(tails, _file()[0], each.quantiles) for each in every])
+    about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 1].max())}
+    if known:
+        about["machines"] = known.machines
+    rows, is_known = (known.rows, bool(known.machine)) if known else (0, False)
+    return ErrorInterval(**about, level=level, of=of, rows=rows, is_known=is_known)
+
+
+#: Limits that are no units of a model, each with the quantity that is the time of the limit.
+_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
+#: Number of equally likely values of an error in a random study, and the levels of their ends.
+#: Beyond these, quantiles for a new machine are Student's factor more than measurements.
+_ERROR_VALUES, _ERROR_LEVELS = 1024, (0.025, 0.975)
+_SOURCE = "docs/analyze.md: measured over predicted times of kernels with the same largest limit"
+
+
+def limit_quantities(model: Model) -> dict[str, str]:
+    """Return the times of the limits of a model by name; empty if the model has no limits."""
+    families = {family.of: family.terms for family in model.regime_families}
+    units = families.get("throughput_time", {})
+    return {**units, **_OTHER_LIMITS} if units else {}
+
+
+def with_model_error(
+    model: Model, machine: str, given: Collection[str]
+) -> tuple[Model, JointRows | None]:
+    """Return a model whose time has the measured error as a factor, and the law of the error.
+
+    The error of each class of kernels is a random quantity; the largest limit chooses the class.
+    ``given`` are the quantities that have values. Without measured rows of the model, the model is
+    returned as it is.
+    """
+    parts = {*model.name.split(" + ")} - ({"footprint"} if "dram_bytes" in given else set())
+    measured = [each.model for each in read_classes() if {*each.model.split(" + ")} <= parts]
+    if not measured:
+        return model, None
+    limits = limit_quantities(model)
+    classes = [f"{limit_class({name: 1.0})}_error" for name in limits] or ["kernel_error"]
+    levels = np.clip((np.arange(_ERROR_VALUES) + 0.5) / _ERROR_VALUES, *_ERROR_LEVELS)
+    errors = {}
+    for name in classes:
+        known, _ = _class_for(max(measured, key=len), machine, name.removesuffix("_error"))
+        assert known is not None
+        errors[name] = np.exp(np.interp(levels, _file()[0], known.quantiles))
+
+    def choose(*values: Any) -> Any:
+        known = dict(zip(errors, values[len(limits) :], strict=True))
+        largest, error = 0.0, known[classes[0]]
+        for name, time in zip(classes, values[: len(limits)], strict=False):
+            error, largest = where(time > largest, known[name], error), maximum(largest, time)
+        return error
+
+    def product(predicted_time: Any, model_error: Any) -> Any:
+        return predicted_time * model_error
+
+    equations = [
+        *(replace(e, name="predicted_time") if e.name == "time" else e for e in model.equations),
+        equation(choose, name="model_error", source=_SOURCE, inputs=(*limits.values(), *errors)),
+        equation(product, name="time", source=_SOURCE),
+    ]
+    meaning = "measured time / predicted time"
+    rows = [quantity(n, domain="(0, inf)", meaning=meaning) for n in (*errors, "model_error")]
+    rows.append(replace(model.quantity("time"), name="predicted_time"))
+    quantities = {**model.quantities, **{row.name: row for row in rows}}
+    law = JointRows(columns=errors, weights=(Fraction(1, _ERROR_VALUES),) * _ERROR_VALUES)
+    return replace(model, equations=tuple(equations), quantities=quantities), law
 
 
 def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, float]:
@@ -245,19 +307,11 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
                 result.append(ErrorClass(**about, quantiles=tuple(quantiles.tolist())))
             for one in machines if wanted not in ("", OTHERS) else ():
                 of_one = chosen & (machine == one)
-                many = len({*kernel[of_one]})
                 if of_one.sum() >= MIN_ROWS:
-                    result.append(
-                        ErrorClass(
-                            model=name,
-                            limit=wanted,
-                            machine=one,
-                            machines=(one,),
-                            kernels=many,
-                            rows=int(of_one.sum()),
-                            quantiles=tuple(row_quantiles(error[of_one]).tolist()),
-                        )
-                    )
+                    about |= {"machine": one, "machines": (one,), "rows": int(of_one.sum())}
+                    about |= {"kernels": len({*kernel[of_one]})}
+                    quantiles = row_quantiles(error[of_one])
+                    result.append(ErrorClass(**about, quantiles=tuple(quantiles.tolist())))
     return result
 
 
