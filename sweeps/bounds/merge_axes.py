@@ -270,9 +270,14 @@ def _limit_values(root: Node) -> Node:
             small, large = test.args
             for op, limit, limited in (("maximum", small, large), ("minimum", large, small)):
                 # max(-0.0, 0) may be 0, so a limit of 0 could change the sign of a zero
-                if limit.op == "constant" and limit.args[0] != 0 and limited is not value:
+                fits = limit.op == "constant" and 0 < abs(limit.args[0]) < math.inf
+                if fits and limited is not value:
                     swap[id(limited)] = Node(op, (swap.get(id(limited), limited), limit))
-    return Node("where", (condition, *_replace_nodes([value], swap), undefined)) if swap else root
+    if not swap:
+        return root
+    (result,) = _replace_nodes([value], swap)
+    (condition,) = _replace_nodes([condition], {id(value): result})  # they share its steps
+    return Node("where", (condition, result, undefined))
 
 
 def _replace_nodes(roots: Sequence[Node], swap: Mapping[int, Node]) -> list[Node]:

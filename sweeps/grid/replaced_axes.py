@@ -88,7 +88,9 @@ def value_tests(rule: Node, axis: Axis, quantities: Mapping[str, Quantity]) -> l
     """Return conditions that together hold where a rule is one of the values of its axis."""
     values = np.sort(axis.values)
     first, last = float(values[0]), float(values[-1])
-    tests = [constant(first <= rule), constant(rule <= last)]
+    low, high = _limits(rule)
+    tests = [constant(first <= rule)] if high <= last or low < first else []
+    tests += [constant(rule <= last)] if high > last else []
     steps = np.diff(values)
     step = float(steps[0]) if steps.size else 1.0
     whole = bool(np.all(values == np.floor(values))) and max(-first, last) < 2**53
@@ -100,6 +102,17 @@ def value_tests(rule: Node, axis: Axis, quantities: Mapping[str, Quantity]) -> l
         return tests
     entries = [constant(float(value)) for value in axis.values]
     return [*tests, constant(equal(_choose_by_value(rule, axis, entries), rule))]
+
+
+def _limits(node: Node) -> tuple[float, float]:
+    """Return limits that the outer minima and maxima of constants set to a number."""
+    if node.op == "constant":
+        return float(node.args[0]), float(node.args[0])
+    if node.op not in ("minimum", "maximum"):
+        return -math.inf, math.inf
+    pick = min if node.op == "minimum" else max
+    (a, b), (c, d) = map(_limits, node.args)
+    return pick(a, c), pick(b, d)
 
 
 def _is_whole(node: Node, quantities: Mapping[str, Quantity]) -> bool:
