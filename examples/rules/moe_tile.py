@@ -1,6 +1,6 @@
 """Products of experts: the time of the rows of a tile, and the rule of a library.
 
-Each of ``experts`` experts has ``expert_rows`` tokens, and all have the same weights' size. A tile of the
+Each of ``experts`` experts has ``expert_rows`` tokens. A tile of the
 output has ``tile_rows`` rows and 64 columns; its time is that of its arithmetic or of its loads.
 """
 

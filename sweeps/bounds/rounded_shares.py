@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sweeps.bounds.problem import BoxProblem, Leaves
+from sweeps.grid.replaced_axes import is_whole
 from symbolic.intervals import Interval, trend_algebra
 from symbolic.node import Node, walk
 
 _LIMITS = ("minimum", "maximum")
-_WHOLE_OPS = ("add", "sub", "mul", "minimum", "maximum", "floor", "ceil")
 #: Products and sums of whole numbers below this limit are exact.
 _MAX_EXACT = 2.0**52
 
@@ -33,20 +33,16 @@ def share_factors(node: Node) -> tuple[Node, Node, Node] | None:
 def is_exact_share(problem: BoxProblem, factors: tuple[Node, Node, Node]) -> bool:
     """True if a and b are positive whole numbers, so that b - a < ``a * floor(b / a)`` <= b."""
     a, _, b = factors
-    if not all(_is_whole(node, problem.used_leaves) for node in (a, b)):
+
+    def has_whole_values(name: str) -> bool:
+        array = np.asarray(problem.used_leaves[name].array)
+        return bool(np.all(array == np.floor(array)))
+
+    if not (is_whole(a, has_whole_values) and is_whole(b, has_whole_values)):
         return False
     with np.errstate(all="ignore"):
         trends = problem.step_trends(problem.whole_box)
     return all(_lies_within(trends[id(n)].enclosure, 1, _MAX_EXACT / 2) for n in (a, b))
-
-
-def _is_whole(node: Node, leaves: Leaves) -> bool:
-    if node.op == "constant":
-        return float(node.args[0]).is_integer()
-    if node.op == "reference":
-        array = np.asarray(leaves[node.args[0]].array)
-        return bool(np.all(array == np.floor(array)))
-    return node.op in _WHOLE_OPS and all(_is_whole(arg, leaves) for arg in node.args)
 
 
 def _lies_within(ends: object, low: float, high: float) -> bool:

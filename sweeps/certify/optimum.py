@@ -20,7 +20,7 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
-from symbolic.ops import Node, both, constant, references, where
+from symbolic.ops import Node, both, constant, where
 
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
 _AXIS_VALUES, _PAIR_POINTS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR
@@ -110,11 +110,7 @@ class SwitchCase:
         """Return the least value at a point over the inner axes; ``value`` is one of them."""
         if math.prod(self.inner_sizes.values()) > _MAX_INNER_POINTS:
             return value
-        sizes = {**dict.fromkeys(self.sizes, 1), **self.inner_sizes}
-        leaves = {n: self.leaves[n] for n in references(self.root)}
-        cut = {axis: slice(at, at + 1) for axis, at in place.items() if axis in self.sizes}
-        leaves = {name: leaf.slice_axes(cut) for name, leaf in leaves.items()}
-        problem = BoxProblem(self.root, leaves, sizes)
+        problem = self.merged_problem(place, SearchStats()).problem
         return float(np.min(problem.values(problem.whole_box.all_points()), initial=value))
 
     def grid_index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
@@ -187,7 +183,7 @@ def best_in_cell(
             goal.tighten(least)
             place = None if goal.place is None else space.grid_place(goal.place)
             if place is not None and part.inner_sizes and bound < least:
-                least = part.improve_inner(place, least)
+                least = part.improve_inner({axis: place[axis] for axis in part.sizes}, least)
             if break_ties and bound == least < math.inf:
                 place, proven = first_configuration(space, tuple(part.sizes), place, least, stats)
                 settled &= proven

@@ -296,12 +296,10 @@ class _StatisticBuilder:
             if not (skip_statistic_conditions and statistics_of([condition]))
             and self.axes_of(condition) & named
         ]
-        failed = [n for n in references(node) if self.leaves[n].failures]
         tests = [condition for _, condition in seen]
-        return [c for c, _ in seen], [
-            *tests,
-            *(constant(reference(n) >= -math.inf) for n in failed),
-        ]
+        failed = [n for n in references(node) if self.leaves[n].failures]
+        tests += [constant(reference(n) >= -math.inf) for n in failed]
+        return [c for c, _ in seen], tests
 
     def _add_to_group(
         self,
@@ -352,36 +350,32 @@ class _StatisticBuilder:
                 rules[axis] = constant(rules[axis] + 0.0)  # -0.0 becomes 0.0, as on the axis
             tests += value_tests(rules[axis], self.axes[axis], graph.model.quantities)
         node = graph.flatten(about.argument)
-        _, valid = self._conditions_along(named, node, skip_statistic_conditions)
+        seen, valid = self._conditions_along(named, node, skip_statistic_conditions)
         parts: dict[str, Definition] = {}
+
+        def add(text: str, part: Leaf, kind: str) -> Node:
+            self.leaves[text] = part
+            parts[text] = Definition(name=text, kind=kind, node=reference(text), needs=())
+            return reference(text)
 
         def part_of(leaf_name: str, fixed: Mapping[str, int]) -> Node:
             part = leaf_at(self.leaves[leaf_name], fixed)
             if not (part.axes or part.switch_axes):
                 return constant(float(part.array))
-            text = f"{leaf_name} at {', '.join(f'{axis} {at}' for axis, at in fixed.items())}"
-            self.leaves[text] = part
-            parts[text] = Definition(name=text, kind="given", node=reference(text), needs=())
-            return reference(text)
+            places = ", ".join(f"{axis} {at}" for axis, at in fixed.items())
+            return add(f"{leaf_name} at {places}", part, "given")
 
         def move(node: Node) -> Node:
-            statistics: dict[str, Node] = {}
-            for leaf_name in references(node):
-                leaf = self.leaves[leaf_name]
-                if isinstance(leaf, LazyStatistic) and set(leaf.axes) & named:
-                    moved = move_statistic(leaf)
-                    self.leaves[moved.name] = moved
-                    parts[moved.name] = Definition(
-                        name=moved.name, kind="statistic", node=reference(moved.name), needs=()
-                    )
-                    statistics[leaf_name] = reference(moved.name)
-            node = substitute(node, statistics)
-            return replace_axes(node, rules, self.axes, self.leaves, part_of)
+            lazy = {
+                n: self.leaves[n] for n in references(node) if self.axes_of(reference(n)) & named
+            }
+            swap = {n: move_statistic(x) for n, x in lazy.items() if isinstance(x, LazyStatistic)}
+            return replace_axes(substitute(node, swap), rules, self.axes, self.leaves, part_of)
 
-        def move_statistic(leaf: LazyStatistic) -> LazyStatistic:
-            if both_axes := self.axes_of(*rules.values()) & set(leaf.reduced_axes):
+        def move_statistic(leaf: LazyStatistic) -> Node:
+            if common := self.axes_of(*rules.values()) & set(leaf.reduced_axes):
                 raise DseError(
-                    f"{name}: a rule depends on {', '.join(sorted(both_axes))}, along which "
+                    f"{name}: a rule depends on {', '.join(sorted(common))}, along which "
                     f"{leaf.name} is taken: take the statistic of the value at the rule"
                 )
             inner = leaf.group.statistics[leaf.name]
@@ -390,12 +384,16 @@ class _StatisticBuilder:
             root = move(leaf.group.root)
             reach = self.axes_of(root)
             along = tuple(axis for axis in leaf.reduced_axes if axis in reach)
-            switched = {axis for n in references(root) for axis in self.leaves[n].switch_axes}
-            return self._add_to_group(known, root, reach, along, switched | set(leaf.switch_axes))
+            return add(
+                known,
+                self._add_to_group(known, root, reach, along, set(leaf.switch_axes)),
+                "statistic",
+            )
 
         value = move(constant(where(both(*valid), node, math.nan)) if valid else node)
         value = constant(where(both(*tests), value, math.nan))
-        formula = Definition(name=name, kind="expanded", node=value, needs=references(value))
+        needs = (*graph.definitions[name].needs, *references(value, *(c.node for c in seen)))
+        formula = Definition(name=name, kind="expanded", node=value, needs=needs)
         definitions = _in_order({**graph.definitions, **parts, name: formula})
         self.graph = replace(graph, definitions=definitions, _flat_nodes={})
 

@@ -6,8 +6,7 @@ is one formula, which every backend reads. It is NaN where the rule is none of t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -57,11 +56,9 @@ def _table(
     if not along:
         return part_of(fixed)
     axis, *rest = along
-    numbers = [
-        _table(rest, rules, axes, part_of, {**fixed, axis: index})
-        for index in range(axes[axis].size)
-    ]
-    return _choose_by_value(rules[axis], axes[axis], numbers)
+    places = ({**fixed, axis: index} for index in range(axes[axis].size))
+    entries = [_table(rest, rules, axes, part_of, place) for place in places]
+    return _choose_by_value(rules[axis], axes[axis], entries)
 
 
 def _choose_by_value(rule: Node, axis: Axis, entries: list[Node]) -> Node:
@@ -88,14 +85,12 @@ def value_tests(rule: Node, axis: Axis, quantities: Mapping[str, Quantity]) -> l
     """Return conditions that together hold where a rule is one of the values of its axis."""
     values = np.sort(axis.values)
     first, last = float(values[0]), float(values[-1])
-    low, high = _limits(rule)
-    tests = [constant(first <= rule)] if high <= last or low < first else []
-    tests += [constant(rule <= last)] if high > last else []
+    tests = [constant(first <= rule), constant(rule <= last)]
     steps = np.diff(values)
     step = float(steps[0]) if steps.size else 1.0
     whole = bool(np.all(values == np.floor(values))) and max(-first, last) < 2**53
     if whole and np.all(steps == step) and step > 0:
-        if not _is_whole(rule, quantities):
+        if not is_whole(rule, lambda name: name in quantities and quantities[name].domain.whole):
             tests.append(constant(equal(floor(rule), rule)))
         if step > 1:
             tests.append(constant(equal(floor((rule - first) / step) * step, rule - first)))
@@ -104,25 +99,13 @@ def value_tests(rule: Node, axis: Axis, quantities: Mapping[str, Quantity]) -> l
     return [*tests, constant(equal(_choose_by_value(rule, axis, entries), rule))]
 
 
-def _limits(node: Node) -> tuple[float, float]:
-    """Return limits that the outer minima and maxima of constants set to a number."""
+def is_whole(node: Node, is_whole_quantity: Callable[[str], bool]) -> bool:
+    """True if a formula of finite numbers is certainly a whole number."""
     if node.op == "constant":
-        return float(node.args[0]), float(node.args[0])
-    if node.op not in ("minimum", "maximum"):
-        return -math.inf, math.inf
-    pick = min if node.op == "minimum" else max
-    (a, b), (c, d) = map(_limits, node.args)
-    return pick(a, c), pick(b, d)
-
-
-def _is_whole(node: Node, quantities: Mapping[str, Quantity]) -> bool:
-    if node.op == "constant":
-        value = node.args[0]
-        return not isinstance(value, bool) and math.isfinite(value) and value == math.floor(value)
+        return float(node.args[0]).is_integer()
     if node.op == "reference":
-        row = quantities.get(node.args[0])
-        return row is not None and row.domain.whole
-    parts: Iterable[Node] = node.args[1:] if node.op == "where" else node.args
+        return is_whole_quantity(node.args[0])
+    parts = node.args[1:] if node.op == "where" else node.args
     return node.op in ("floor", "ceil") or (
-        node.op in _WHOLE_OPS and all(_is_whole(part, quantities) for part in parts)
+        node.op in _WHOLE_OPS and all(is_whole(part, is_whole_quantity) for part in parts)
     )

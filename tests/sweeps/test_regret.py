@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import runpy
 from fractions import Fraction
 from pathlib import Path
 
@@ -278,3 +279,41 @@ def test_bounds_of_rounded_products_contain_every_value(seed: int) -> None:
 
 def absolute_value(node: object) -> object:
     return maximum(node, 0.0 - node)
+
+
+def test_a_value_at_a_rule_depends_on_the_switches_of_its_equations() -> None:
+    axes = {"printed": ["false", "true"], "active_sms": [10, 30], "threads_per_block": [64, 128]}
+    text = "at(time, active_sms, 30)"
+    study = dse.Study(
+        model="occupancy + mwp_cwp",
+        machine="gtx280",
+        workload="svm",
+        axes=axes,
+        outputs=["time", text],
+    )
+    ds = study.run()
+    np.testing.assert_array_equal(
+        ds[text].transpose("printed", "threads_per_block"), ds.time.sel(active_sms=30)
+    )
+
+
+def test_court_of_rules() -> None:
+    """Each rule of the court has values, and one has the certificate that the guide shows."""
+    folder = Path(__file__).parents[2] / "examples" / "rules"
+    court = runpy.run_path(str(folder / "court.py"))
+    for rule, (model, cost, (axis, values), axes) in court["RULES"].items():
+        few = {
+            name: spec if isinstance(spec, dict) and "powers_of_two" in spec else list(spec)[:5]
+            for name, spec in axes.items()
+            if not (isinstance(spec, dict) and {"linspace", "geomspace"} & spec.keys())
+        }
+        for name in axes.keys() - few.keys():
+            ((form, (low, high, _)),) = axes[name].items()
+            few[name] = {form: [low, high, 3]}
+        text = f"regret({cost}, {axis}, {rule})"
+        study = dse.Study(
+            model=str(folder / f"{model}.py"), axes={**few, axis: values}, outputs=[text]
+        )
+        regret = study.run()[text]
+        assert regret.min() >= 1, rule
+    assert court["certify"]("flash_attention_splits", 300).split()[1] == "5.912"
