@@ -10,7 +10,7 @@ import numpy as np
 
 from stochastic import sizes
 from sweeps.bounds.merge_axes import merge_axes
-from sweeps.bounds.problem import Indices, Key, Leaves, MergedProblem, Roots
+from sweeps.bounds.problem import Indices, Key, MergedProblem, Roots
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import FEASIBLE, Grid, Tiling
@@ -293,23 +293,19 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
         )
 
 
-def check_enclosable(grid: Grid, roots: Roots, leaves: Mapping[Key, Leaves] | None = None) -> None:
-    """Raise an error if the formulas ``roots`` contain a primitive that has no enclosure.
-
-    ``leaves`` are the leaves of the formulas; by default those of the grid.
-    """
+def check_enclosable(grid: Grid, roots: Roots) -> None:
+    """Raise an error if the formulas ``roots`` contain a primitive that has no enclosure."""
     for key, root in roots.items():
-        known = (leaves or grid.leaves)[key]
         for name in references(root):
-            if known[name].failures:
-                why = next(iter(known[name].failures.values()))
+            if grid.leaves[key][name].failures:
+                why = next(iter(grid.leaves[key][name].failures.values()))
                 raise DseError(
                     f"{name} has no value at some points ({why}), so nothing can be proven: "
                     "use method='scan', or leave these points out"
                 )
-    enclosed = {*trend_algebra(), "constant", "reference"}
+    known = {*trend_algebra(), "constant", "reference"}
     for key, root in roots.items():
-        missing = {node.op for node in walk((root,))} - enclosed
+        missing = {node.op for node in walk((root,))} - known
         if missing:
             for name, definition in grid.graphs[key].definitions.items():
                 used = {node.op for node in walk((definition.node,))} & missing

@@ -89,13 +89,12 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
     if not front:  # `certified_front` checks this itself
         prepare_search(tally.deadline)
     over_best = {} if front else _searched_over_best(plain, grid, query)
-    for roots in _objective_roots(grid, query):
-        if not over_best:
-            reject_statistic(unexpanded_statistic(grid, roots), "many")
-        if over_best:
-            inner = {key: known.leaves for key, known in over_best.items()}
-            check_enclosable(grid, {key: known.root for key, known in over_best.items()}, inner)
-        elif not front:
+    if over_best:
+        inner = replace(grid, leaves={key: known.leaves for key, known in over_best.items()})
+        check_enclosable(inner, {key: known.root for key, known in over_best.items()})
+    for roots in () if over_best else _objective_roots(grid, query):
+        reject_statistic(unexpanded_statistic(grid, roots), "many")
+        if not front:
             check_enclosable(grid, roots)
     if not front:
         check_grid(grid, count_points=False, stats=tally)

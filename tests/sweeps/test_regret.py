@@ -17,7 +17,17 @@ from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.grid import Leaf
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DseError
-from symbolic.ops import ceil, constant, floor, interpret_arrays, maximum, minimum, reference
+from symbolic.ops import (
+    ceil,
+    constant,
+    floor,
+    interpret_arrays,
+    log,
+    maximum,
+    minimum,
+    reference,
+    sqrt,
+)
 from tests.browser import browser
 from tests.sweeps import regretting
 
@@ -275,6 +285,42 @@ def test_bounds_of_rounded_products_contain_every_value(seed: int) -> None:
     trends = problem.step_trends(problem.whole_box)[id(spread)].enclosure
     assert np.min(trends.lo) <= before.min()
     assert before.max() <= np.max(trends.hi)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_of_boxes_with_rounding(seed: int) -> None:
+    """No random point of a random box of a large problem lies below the bound of the box."""
+    rng = np.random.default_rng(seed)
+    sizes = {name: int(rng.choice([3, 40, 1000, 100_000])) for name in "abc"}
+    scales = {name: float(rng.choice([1, 1, 0.5, 0.001, 3.7])) for name in "abc"}
+    leaves = {
+        name: Leaf(axes=(name,), array=scales[name] * np.arange(1.0, size + 1))
+        for name, size in sizes.items()
+    }
+    a, b, c = map(reference, "abc")
+    share = maximum(1, minimum(c, floor(b * 3 / a)))
+    parts = [
+        ceil(a * share / (b * 3)) * (ceil(c / share) + 10) + 0.22 * share,
+        ceil(a * c / b) * (floor(c / a) + 1),
+        floor(a * floor(b / a) / b * 7) + ceil(c / b),
+        ceil(a * 0.37) * ceil(b / c) + floor(c / 3) + 0.5,
+        sqrt(ceil(a / c)) + log(ceil(b * 1.5) + floor(c) + 1),
+    ]
+    one, two = (parts[k] for k in rng.integers(0, len(parts), 2))
+    root = float(rng.choice([-1, 1])) * [one / (two + 0.1), one - two, one * two][seed % 3]
+    problem = BoxProblem(spread_limits([constant(root)], leaves, sizes)[0], leaves, sizes)
+    tape, most = encode_tape(problem), problem.sizes - 1
+    for _ in range(12):
+        low = rng.integers(0, most + 1)
+        high = np.minimum(low + (most * 10.0 ** -rng.uniform(0, 4, 3)).astype(np.int64), most)
+        buffers, nothing = make_buffers(tape, 3), np.zeros(tape.ops.size, dtype=np.int8)
+        bound = bound_box(
+            tape, low.copy(), high.copy(), nothing, math.inf, math.inf, *buffers[:2], 0
+        )
+        points = rng.integers(low[:, None], high[:, None] + 1, (3, 400))
+        points[:, 0], points[:, 1] = low, high
+        values = problem.values(points)
+        assert bound <= np.min(values, where=~np.isnan(values), initial=math.inf)
 
 
 def absolute_value(node: object) -> object:
