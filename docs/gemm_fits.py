@@ -246,19 +246,36 @@ def predict_rows(rows: pd.DataFrame, values: dict[str, float]) -> Any:
 
 
 def fit_shared(parts: list[tuple[pd.DataFrame, dict[str, float]]]) -> dict[str, float]:
-    """Return the shared numbers that are fitted to rows of several GPUs."""
-    types = {rows["dtype"].iloc[0] for rows, _ in parts}
-    names = [n for n in SHARED if all(f"gemm_{t}_" not in n or t in types for t in TYPES.values())]
+    """Return the shared numbers that are fitted to rows of several GPUs.
 
+    Kernels of plain 16-bit and 8-bit types are those of the model, so they determine the numbers of
+    the GPUs. Of the other types, two numbers each are fitted.
+    """
+    known: dict[str, float] = {}
+    for types in ({"bf16", "fp8"}, {*TYPES.values()} - {"bf16", "fp8"}):
+        some = [(rows, values) for rows, values in parts if rows["dtype"].iloc[0] in types]
+        absent = {*TYPES.values()} - {rows["dtype"].iloc[0] for rows, _ in some}
+        other = {f"gemm_{t}_{number}" for t in absent for number in ("share", "cast_time")}
+        names = [name for name in SHARED if name not in known and name not in other]
+        if names:
+            known |= _fit_numbers(names, some, known)
+    return known
+
+
+def _fit_numbers(
+    names: list[str],
+    parts: list[tuple[pd.DataFrame, dict[str, float]]],
+    known: dict[str, float],
+) -> dict[str, float]:
     def off(logs: Any) -> Any:
-        numbers = dict(zip(names, np.exp(logs), strict=True))
+        numbers = known | dict(zip(names, np.exp(logs), strict=True))
         return np.concatenate(
             [np.log(predict_rows(rows, v | numbers) / rows.measured) for rows, v in parts]
         )
 
     first, most = (np.log([SHARED[name][k] for name in names]) for k in (0, 1))
     fit = least_squares(
-        off, first, bounds=(first - 4, most), loss="soft_l1", f_scale=FAR, diff_step=1e-3
+        off, first, bounds=(first - 4, most), loss="soft_l1", f_scale=2 * FAR, diff_step=1e-3
     )
     return dict(zip(names, np.exp(fit.x).tolist(), strict=True))
 

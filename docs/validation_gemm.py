@@ -25,8 +25,8 @@ HEADER = """## Matrix products
 
 Losses first. Block-scaled 8-bit products on an H100 and 8-bit integers on an A100 have tails of
 30 %. The error of gradient boosting on the same rows, with 400 trees, is a half to two thirds of
-the model's error. Without a fit (*defaults*), errors are 4 to 20 % in the median; of a GPU whose
-rows no number has seen (*others*), 8 to 25 %.
+the model's error. Without a fit (*defaults*), errors are 5 to 20 % in the median; of a GPU whose
+rows no number has seen (*others*), 8 to 24 %.
 
 Median and 90 % quantile of the relative error, in percent, on the half of the pairs (n, k) that no
 fit has seen. *Roofline* is printed; *three numbers* adds a start-up time and attained shares;

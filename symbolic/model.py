@@ -125,9 +125,7 @@ class Model(DisplayMixin, EquationSet):
                     f"{', '.join(self.yields)}"
                 )
         behind = graph.ancestors(outputs or graph.definitions)
-        return tuple(
-            name for name, d in graph.definitions.items() if name in behind and d.kind == "given"
-        )
+        return tuple(n for n, d in graph.definitions.items() if n in behind and d.kind == "given")
 
     def symbol(self, name: str) -> Any:
         """Return the SymPy symbol by which closed forms represent a quantity.

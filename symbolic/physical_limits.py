@@ -14,7 +14,7 @@ _THREADS = "blocks * threads_per_block"
 _CYCLES = "time * core_clock * active_sms"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PhysicalLimit:
     """A limit: the formula ``least`` must not be larger than the formula ``most``.
 
@@ -27,118 +27,52 @@ class PhysicalLimit:
     least: str
     most: str
     statement: str
-    uses: tuple[str, ...] = ("time",)
-    without: tuple[str, ...] = ()
+    uses: tuple[str, ...]
+    without: tuple[str, ...]
 
 
-def _of_time(name: str, work: str, peak: str, statement: str, *uses: str) -> PhysicalLimit:
-    return PhysicalLimit(
-        name=name, least=work, most=peak, statement=statement, uses=("time", *uses)
-    )
+def _limit(
+    name: str, least: str, most: str, statement: str, uses: str, without: str = ""
+) -> PhysicalLimit:
+    return PhysicalLimit(name, least, most, statement, tuple(uses.split()), tuple(without.split()))
 
 
 _REQUESTS = f"{_WARPS} * mem_insts * load_bytes_per_warp"
 _OPERATIONS = "fp_insts + 2 * fp_fused_insts + fp_vec_insts + 2 * fp_vec_fused_insts"
 
 LIMITS = (
-    _of_time(
-        "issue",
-        f"{_WARPS} * total_insts * issue_cycles",
-        _CYCLES,
-        "schedulers need at least issue_cycles for an instruction of a warp",
-        "total_insts",
-    ),
-    _of_time(
-        "floating_point",
-        f"{_THREADS} * (fp_insts - fp64_insts)",
-        f"{_CYCLES} * cores_per_sm",
-        "a core executes at most one floating-point instruction of a thread per cycle",
-        "fp_insts",
-    ),
-    _of_time(
-        "double_precision",
-        f"{_THREADS} * fp64_insts",
-        f"{_CYCLES} * fp64_units_per_sm",
-        "a double-precision unit executes at most one instruction of a thread per cycle",
-        "fp64_insts",
-    ),
-    _of_time(
-        "tensor",
-        "tensor_flops * rated_sms * boost_clock",
-        f"{_CYCLES} * tensor_rate",
-        "tensor units have the printed rate at most",
-        "tensor_flops",
-    ),
-    _of_time(
-        "l1",
-        "l1_bytes",
-        f"{_CYCLES} * l1_bytes_per_cycle",
-        "an L1 cache moves l1_bytes_per_cycle at most",
-        "l1_bytes",
-    ),
-    _of_time(
-        "l2",
-        "l2_bytes",
-        "time * l2_bandwidth",
-        "the L2 cache moves l2_bandwidth at most",
-        "l2_bytes",
-    ),
-    _of_time(
-        "dram",
-        "dram_bytes",
-        "time * mem_bandwidth",
-        "DRAM moves mem_bandwidth at most",
-        "dram_bytes",
-    ),
-    PhysicalLimit(
-        name="dram",
-        least=_REQUESTS,
-        most="time * mem_bandwidth",
-        statement="DRAM moves mem_bandwidth at most, and no cache serves requests in this model",
-        uses=("time", "mwp", "bw_per_warp"),
-        without=("dram_share",),
-    ),
-    PhysicalLimit(
-        name="dram",
-        least=f"{_REQUESTS} * dram_share",
-        most="time * mem_bandwidth",
-        statement="DRAM moves mem_bandwidth at most",
-        uses=("time", "mwp", "bw_per_warp", "dram_share"),
-    ),
-    PhysicalLimit(
-        name="operations",
-        least="flops * time",
-        most=f"{_THREADS} * ({_OPERATIONS})",
-        statement="flops times time are more operations than the launch has",
-        uses=("flops", "time"),
-    ),
-    PhysicalLimit(
-        name="occupancy",
-        least="warps_per_sm",
-        most="max_warps_per_sm",
-        statement="a multiprocessor holds max_warps_per_sm at most",
-        uses=("warps_per_sm",),
-    ),
-    PhysicalLimit(
-        name="occupancy",
-        least="active_blocks_per_sm * threads_per_block",
-        most="max_threads_per_sm",
-        statement="a multiprocessor holds max_threads_per_sm at most",
-        uses=("active_blocks_per_sm",),
-    ),
-    PhysicalLimit(
-        name="occupancy",
-        least="active_blocks_per_sm",
-        most="max_blocks_per_sm",
-        statement="a multiprocessor holds max_blocks_per_sm at most",
-        uses=("active_blocks_per_sm",),
-    ),
-    PhysicalLimit(
-        name="memory",
-        least="launch_bytes",
-        most="mem_size",
-        statement="a launch touches mem_size at most (bytes at addresses that depend on data count "
+    _limit("issue", f"{_WARPS} * total_insts * issue_cycles", _CYCLES,
+           "schedulers need at least issue_cycles for an instruction of a warp",
+           "time total_insts"),
+    _limit("floating_point", f"{_THREADS} * (fp_insts - fp64_insts)", f"{_CYCLES} * cores_per_sm",
+           "a core executes at most one floating-point instruction of a thread per cycle",
+           "time fp_insts"),
+    _limit("double_precision", f"{_THREADS} * fp64_insts", f"{_CYCLES} * fp64_units_per_sm",
+           "a double-precision unit executes at most one instruction of a thread per cycle",
+           "time fp64_insts"),
+    _limit("tensor", "tensor_flops * rated_sms * boost_clock", f"{_CYCLES} * tensor_rate",
+           "tensor units have the printed rate at most", "time tensor_flops"),
+    _limit("l1", "l1_bytes", f"{_CYCLES} * l1_bytes_per_cycle",
+           "an L1 cache moves l1_bytes_per_cycle at most", "time l1_bytes"),
+    _limit("l2", "l2_bytes", "time * l2_bandwidth", "the L2 cache moves l2_bandwidth at most",
+           "time l2_bytes"),
+    _limit("dram", "dram_bytes", "time * mem_bandwidth", "DRAM moves mem_bandwidth at most",
+           "time dram_bytes"),
+    _limit("dram", _REQUESTS, "time * mem_bandwidth",
+           "DRAM moves mem_bandwidth at most, and no cache serves requests in this model",
+           "time mwp bw_per_warp", "dram_share"),
+    _limit("dram", f"{_REQUESTS} * dram_share", "time * mem_bandwidth",
+           "DRAM moves mem_bandwidth at most", "time mwp bw_per_warp dram_share"),
+    _limit("operations", "flops * time", f"{_THREADS} * ({_OPERATIONS})",
+           "flops times time are more operations than the launch has", "flops time"),
+    _limit("occupancy", "warps_per_sm", "max_warps_per_sm",
+           "a multiprocessor holds max_warps_per_sm at most", "warps_per_sm"),
+    _limit("occupancy", "active_blocks_per_sm * threads_per_block", "max_threads_per_sm",
+           "a multiprocessor holds max_threads_per_sm at most", "active_blocks_per_sm"),
+    _limit("occupancy", "active_blocks_per_sm", "max_blocks_per_sm",
+           "a multiprocessor holds max_blocks_per_sm at most", "active_blocks_per_sm"),
+    _limit("memory", "launch_bytes", "mem_size",
+        "a launch touches mem_size at most (bytes at addresses that depend on data count "
         "once for each request, unless the sizes of their arrays are given: --bytes ARRAY=BYTES)",
-        uses=("launch_bytes",),
-    ),
-)
+        "launch_bytes"),
+)  # fmt: skip

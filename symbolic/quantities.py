@@ -10,47 +10,22 @@ from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_na
 from symbolic.quantity_rows import energy, language_models, machines, performance, sparse, workloads
 
 __all__ = [
-    "RULES",
-    "TABLE",
-    "Domain",
-    "Quantity",
-    "indexed_quantity",
-    "label_index_name",
-    "quantity",
-]
+    "RULES", "TABLE", "Domain", "Quantity", "indexed_quantity", "label_index_name", "quantity",
+]  # fmt: skip
 
 TABLE: Mapping[str, Quantity] = {
     row.name: row
     for row in (
-        *machines.MACHINE,
-        *workloads.WORKLOAD,
-        *performance.OCCUPANCY,
-        *performance.TRANSIT,
-        *performance.TMM,
-        *performance.MWP_CWP,
-        *workloads.LOCKSTEP,
-        *energy.POWER,
-        *energy.TEMPERATURE,
-        *energy.PLACEMENT,
-        *energy.ENERGY_SPEEDUP,
-        *performance.THROUGHPUT,
-        *energy.ENERGY_ROOFLINE,
-        *machines.DEVICE,
-        *performance.LATENCY_ROOFLINE,
-        *performance.ROOFLINE,
-        *workloads.STREAMING,
-        *performance.LAUNCH,
-        *workloads.BLOCK_SHAPE,
-        *language_models.PREFILL_NUMBERS,
-        *language_models.DECODE_NUMBERS,
-        *language_models.MOE_NUMBERS,
-        *language_models.ATTENTION,
-        *language_models.EXPERTS,
-        *sparse.SPMV_NUMBERS,
-        *sparse.SPARSE,
-        *workloads.GEMM,
+        *machines.MACHINE, *workloads.WORKLOAD, *performance.OCCUPANCY, *performance.TRANSIT,
+        *performance.TMM, *performance.MWP_CWP, *workloads.LOCKSTEP, *energy.POWER,
+        *energy.TEMPERATURE, *energy.PLACEMENT, *energy.ENERGY_SPEEDUP, *performance.THROUGHPUT,
+        *energy.ENERGY_ROOFLINE, *machines.DEVICE, *performance.LATENCY_ROOFLINE,
+        *performance.ROOFLINE, *workloads.STREAMING, *performance.LAUNCH, *workloads.BLOCK_SHAPE,
+        *language_models.PREFILL_NUMBERS, *language_models.DECODE_NUMBERS,
+        *language_models.MOE_NUMBERS, *language_models.ATTENTION, *language_models.EXPERTS,
+        *sparse.SPMV_NUMBERS, *sparse.SPARSE, *workloads.GEMM,
     )
-}
+}  # fmt: skip
 
 #: Rules for all models: a point that breaks a rule is infeasible. A rule is applied only if the
 #: model has all quantities in it.

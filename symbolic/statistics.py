@@ -371,9 +371,7 @@ def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: f
     """Return the smallest value at which the cumulative weight reaches ``level``."""
     reached = []
     for value in values:
-        below = [
-            constant(where(v <= value, share, 0.0)) for v, share in zip(values, shares, strict=True)
-        ]
+        below = [constant(where(v <= value, w, 0.0)) for v, w in zip(values, shares, strict=True)]
         enough = reduce(lambda a, b: a + b, below) >= level - _WEIGHT_TOLERANCE
         reached.append(constant(where(enough, value, math.inf)))
     return _extreme(reached, high=False)
@@ -399,7 +397,7 @@ def _sort(values: Sequence[Node]) -> list[Node]:
     return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StatisticRow:
     """A row of :data:`STATISTICS`.
 
@@ -423,64 +421,57 @@ class StatisticRow:
 
 
 STATISTICS: dict[str, StatisticRow] = {
-    "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=NodeValues.mean),
-    "std": StatisticRow(
-        meaning="the standard deviation", law=LawValues.std, formula=NodeValues.std
-    ),
+    "mean": StatisticRow("the mean", law=LawValues.mean, formula=NodeValues.mean),
+    "std": StatisticRow("the standard deviation", law=LawValues.std, formula=NodeValues.std),
     "geomean": StatisticRow(
-        meaning="the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean
+        "the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean
     ),
     "chance": StatisticRow(
-        meaning="the probability of a condition", law=LawValues.chance, formula=NodeValues.mean
+        "the probability of a condition", law=LawValues.chance, formula=NodeValues.mean
     ),
-    "at": StatisticRow(meaning="the value with axes replaced by formulas", has_rules=True),
+    "at": StatisticRow("the value with axes replaced by formulas", has_rules=True),
     "regret": StatisticRow(
-        meaning="the value with axes replaced by formulas, divided by the least value",
-        has_rules=True,
+        "the value with axes replaced by formulas, divided by the least value", has_rules=True
     ),
-    "error": StatisticRow(meaning="half the width of the 95 % interval of a statistic"),
+    "error": StatisticRow("half the width of the 95 % interval of a statistic"),
     "worst": StatisticRow(
-        meaning="the worst value",
-        undirected_text="worst",
-        direction_names=("worst_high", "worst_low"),
+        "the worst value", undirected_text="worst", direction_names=("worst_high", "worst_low")
     ),
-    "worst_high": StatisticRow(
-        meaning="the largest value", formula=lambda few: few.worst(high=True)
-    ),
-    "worst_low": StatisticRow(meaning="the least value", formula=lambda few: few.worst(high=False)),
+    "worst_high": StatisticRow("the largest value", formula=lambda few: few.worst(high=True)),
+    "worst_low": StatisticRow("the least value", formula=lambda few: few.worst(high=False)),
     "best": StatisticRow(
-        meaning="the best value of those that there are",
+        "the best value of those that there are",
         undirected_text="best",
         direction_names=("best_low", "best_high"),
     ),
     "best_high": StatisticRow(
-        meaning="the largest value of those that there are", formula=lambda few: few.best(high=True)
+        "the largest value of those that there are", formula=lambda few: few.best(high=True)
     ),
     "best_low": StatisticRow(
-        meaning="the least value of those that there are", formula=lambda few: few.best(high=False)
+        "the least value of those that there are", formula=lambda few: few.best(high=False)
     ),
     "quantile": StatisticRow(
-        meaning="the least value that is not exceeded with the probability of the level",
+        "the least value that is not exceeded with the probability of the level",
         has_level=True,
         includes_ends=True,
         law=lambda law: law.tail(1.0, mean=False),
         formula=NodeValues.quantile,
     ),
     "cvar": StatisticRow(
-        meaning="the mean of the worse tail beyond the quantile",
+        "the mean of the worse tail beyond the quantile",
         has_level=True,
         undirected_text="the worse tail",
         direction_names=("cvar_high", "cvar_low"),
         law=lambda law: law.tail(1.0),
     ),
     "cvar_high": StatisticRow(
-        meaning="the mean of the upper tail",
+        "the mean of the upper tail",
         has_level=True,
         law=lambda law: law.tail(1.0),
         formula=lambda few: few.tail(1.0),
     ),
     "cvar_low": StatisticRow(
-        meaning="the mean of the lower tail",
+        "the mean of the lower tail",
         has_level=True,
         law=lambda law: law.tail(-1.0),
         formula=lambda few: few.tail(-1.0),

@@ -434,13 +434,9 @@ _EXACT: dict[str, Callable[..., Any]] = {
 }
 
 _COMPARISONS: dict[str, Callable[[Node, Node], Node]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": ops.equal,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": ops.equal,
     "!=": lambda a, b: ops.negate(ops.equal(a, b)),
-}
+}  # fmt: skip
 
 
 def _result_dimension(formula: FormulaText, name: str, terms: tuple[Term, ...]) -> Dimension | None:

@@ -19,25 +19,12 @@ from symbolic.errors import UnitError, nearest_hint
 
 #: For each base unit in which values are stored, the name of its dimension.
 _DIMENSION_NAMES = {
-    "": "a plain number or count",
-    "s": "a time",
-    "s^2": "a squared time",
-    "1/s": "a frequency",
-    "B": "an amount of data",
-    "B/s": "a bandwidth",
-    "s/B": "a time per byte",
-    "J": "an energy",
-    "J/s": "a power",
-    "J/B": "an energy per byte",
-    "J s": "an energy-delay product",
-    "J s^2": "an energy-delay-squared product",
-    "1/J": "work per energy",
-    "B/J": "data per energy",
-    "K": "a temperature difference",
-    "V": "a voltage",
-    "A": "a current",
-    "degC": "a temperature",
-}
+    "": "a plain number or count", "s": "a time", "s^2": "a squared time", "1/s": "a frequency",
+    "B": "an amount of data", "B/s": "a bandwidth", "s/B": "a time per byte", "J": "an energy",
+    "J/s": "a power", "J/B": "an energy per byte", "J s": "an energy-delay product",
+    "J s^2": "an energy-delay-squared product", "1/J": "work per energy", "B/J": "data per energy",
+    "K": "a temperature difference", "V": "a voltage", "A": "a current", "degC": "a temperature",
+}  # fmt: skip
 _FACTOR = re.compile(
     r"\s*(?P<operator>[*/]?)\s*(?P<name>[A-Za-z_]\w*|%)(?:\s*(?:\^|\*\*)\s*(?P<exponent>-?\d+))?",
     re.ASCII,
@@ -114,24 +101,16 @@ _BASES = {
 _COUNTS = "cycle thread warp block instruction request lane flop"
 #: The names of each derived unit, and its definition by base units.
 _DERIVED = {
-    "min minute minutes": "60 s",
-    "h hour hours": "3600 s",
-    "Hz hertz": "1 / s",
-    "W watt watts": "J / s",
-    "percent": "1 / 100",
-}
+    "min minute minutes": "60 s", "h hour hours": "3600 s", "Hz hertz": "1 / s",
+    "W watt watts": "J / s", "percent": "1 / 100",
+}  # fmt: skip
 _SCALES = {"p": -12, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
 #: The prefixes that each unit may take.
 _PREFIXES = {
-    "s": "m u n p",
-    "Hz": "k M G T",
-    "B": "k M G T P Ki Mi Gi Ti",
-    "J": "p n u m k M",
-    "W": "u m k M",
-    "V": "m",
-    "flop": "k M G T P",
-}
+    "s": "m u n p", "Hz": "k M G T", "B": "k M G T P Ki Mi Gi Ti", "J": "p n u m k M",
+    "W": "u m k M", "V": "m", "flop": "k M G T P",
+}  # fmt: skip
 
 
 def _prefix_definition(unit: str, prefix: str) -> str:

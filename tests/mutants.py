@@ -159,8 +159,8 @@ MUTANTS = (
     # --- symbolic
     Mutant(
         "symbolic",
-        "memory = both(cwp >= mwp, comp_cycles <= mem_cycles)",
-        "memory = both(cwp > mwp, comp_cycles <= mem_cycles)",
+        "memory = both(cwp >= mwp, memory_bound_cycles >= computation_bound_cycles)",
+        "memory = both(cwp > mwp, memory_bound_cycles >= computation_bound_cycles)",
         "tests/papers/test_mwp_cwp.py",
     ),
     Mutant(

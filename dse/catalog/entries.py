@@ -102,12 +102,10 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
     known = list(known)
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
-    missing = "".join(
-        f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir()
-    )
+    absent = "".join(f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir())
     for path in (folder / f"{name}.toml" for folder in search_folders()):
         if path.is_file():
-            missing += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
+            absent += f'; {path} is not taken for one, as it does not say kind = "{kind}"'
     other = "workload" if kind == "machine" else "machine"
     hint = (
         f" but a {other}"
@@ -118,7 +116,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
         return UnknownEntryError(hint_of_product)
     return UnknownEntryError(
         f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
-        f"is given as a path ending in .toml, or is in a folder of DSE_PATH{missing})"
+        f"is given as a path ending in .toml, or is in a folder of DSE_PATH{absent})"
     )
 
 

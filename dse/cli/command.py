@@ -295,10 +295,11 @@ def read_source(path: str, *, values: bool = False) -> Source:
     if Path(path).suffix == ".toml":
         return resolve_source(_read_study_file(path))
     with input_errors():
-        source: Any = resolve_source(path, values=values)
-    if "statuses" in getattr(source, "attrs", ()):
-        _print_assumptions(json.loads(source.attrs.get("assumptions", "[]")))
-    return source  # type: ignore[no-any-return]
+        source = resolve_source(path, values=values)
+    attributes = getattr(source, "attrs", {})
+    if "statuses" in attributes:
+        _print_assumptions(json.loads(attributes.get("assumptions", "[]")))
+    return source
 
 
 def source_argument(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,28 +29,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
-    "blocks",
-    "dataset_of",
-    "demand",
-    "latency",
-    "launches",
-    "lockstep",
-    "paths",
-    "power",
-    "shortest_paths",
-    "supply",
-]
+    "blocks", "dataset_of", "demand", "latency", "launches", "lockstep", "paths", "power",
+    "shortest_paths", "supply",
+]  # fmt: skip
 
 #: Units of columns that are not in the table of quantities.
 _UNITS = {
-    "ring_bytes": "B",
-    "load_cycles": "cycle",
-    "block_start": "s",
-    "block_end": "s",
-    "block_time_mean": "s",
-    "asked_clock": "Hz",
-    "power_std": "W",
-}
+    "ring_bytes": "B", "load_cycles": "cycle", "block_start": "s", "block_end": "s",
+    "block_time_mean": "s", "asked_clock": "Hz", "power_std": "W",
+}  # fmt: skip
 
 
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:

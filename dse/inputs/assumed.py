@@ -63,10 +63,9 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
     of atomics in a kernel without atomics.
     """
     used: set[str] = set()
-    for key, graph in grid.graphs.items():
-        leaves = grid.leaves[key].items()
-        settled = {name: leaf.array for name, leaf in leaves if leaf.pending_group is None}
-        known = {name: array for name, array in settled.items() if array.dtype.kind in "biuf"}
+    for key, graph in grid.graphs.items() if assumed else ():
+        numbers = (v for v in grid.leaves[key].items() if v[1].pending_group is None)
+        known = {n: leaf.array for n, leaf in numbers if leaf.array.dtype.kind in "biuf"}
         ranges = {n: interval_of(np.min(array), np.max(array)) for n, array in known.items()}
         for name in {each.name for each in assumed} & graph.ancestors(grid.outputs):
             nodes = [graph.flat(n) for n, d in graph.definitions.items() if name in d.needs]

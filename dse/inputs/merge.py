@@ -12,7 +12,7 @@ from dse.catalog.entries import Entry, machine, workload
 from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
 from sweeps.grid.grid import Leaf
-from sweeps.grid.work_laws import contents, has_law_labels, read_label
+from sweeps.grid.work_laws import LAW_READERS, contents, read_label
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.model import Model
@@ -270,7 +270,7 @@ def merge_inputs(
         if fit_inputs is not None and name in fits:
             fit_inputs.check(row)
         if row.is_label:
-            if not isinstance(value, (str, bool)) and not has_law_labels(name):
+            if not isinstance(value, (str, bool)) and name not in LAW_READERS:
                 raise DseError(f"{name} = {value!r}: expected a label")
             (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
         else:

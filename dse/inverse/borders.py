@@ -150,9 +150,7 @@ def _borders_dataset(
 ) -> xr.Dataset:
     result = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
-    border, beyond = (
-        np.stack([getattr(r, name) for r in result]) for name in ("border", "case_beyond")
-    )
+    border, beyond = (np.stack([getattr(r, n) for r in result]) for n in ("border", "case_beyond"))
     away = np.stack([np.abs(each.border - each.value) for each in result])
     distance = np.where(beyond == NO_BORDER, math.inf, away)
     flags = {int(flag): label for flag, label in case.flags.items()}

@@ -555,16 +555,9 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
 
 #: Precedence and sign of each operator; formulas write other primitives as function calls.
 _OPERATORS = {
-    "either": (1, "or"),
-    "both": (2, "and"),
-    "equal": (4, "=="),
-    "less": (4, "<"),
-    "less_equal": (4, "<="),
-    "add": (5, "+"),
-    "sub": (5, "-"),
-    "mul": (6, "*"),
-    "div": (6, "/"),
-}
+    "either": (1, "or"), "both": (2, "and"), "equal": (4, "=="), "less": (4, "<"),
+    "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
+}  # fmt: skip
 _ATOM = 9
 
 

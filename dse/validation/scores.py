@@ -306,14 +306,10 @@ def _find_losses(
 
 
 _MEASURE_HEADINGS = {
-    "median": "median error",
-    "mean": "mean error",
-    "p90": "p90 error",
-    "rank": "rank correlation",
-    "slowdown_median": "median slowdown",
-    "slowdown_p90": "p90 slowdown",
+    "median": "median error", "mean": "mean error", "p90": "p90 error", "rank": "rank correlation",
+    "slowdown_median": "median slowdown", "slowdown_p90": "p90 slowdown",
     "coverage": "within interval",
-}
+}  # fmt: skip
 
 
 def measure_headings(scores: Sequence[Score]) -> dict[str, str]:

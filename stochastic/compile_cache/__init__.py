@@ -15,13 +15,6 @@ from stochastic.compile_cache.function import (
 from stochastic.compile_cache.keys import LazyImport, compile_listener
 
 __all__ = [
-    "CompiledFunction",
-    "LazyImport",
-    "cache_folder",
-    "compile_listener",
-    "compile_seconds",
-    "compiled",
-    "is_jit_disabled",
-    "load",
-    "save",
-]
+    "CompiledFunction", "LazyImport", "cache_folder", "compile_listener", "compile_seconds",
+    "compiled", "is_jit_disabled", "load", "save",
+]  # fmt: skip

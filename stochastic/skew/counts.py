@@ -39,7 +39,7 @@ _MOST_PRODUCTS = sizes.LOADS_PRODUCTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
+class CountTable:
     """Probabilities of the counts low, low + 1, ... of each of ``copies`` equal bins.
 
     ``rounding`` bounds the relative error of a probability, in units of roundoff.
@@ -60,7 +60,7 @@ class Pieces:
     (and of equal x, if they are cut there), of half the total variation of the probabilities.
     """
 
-    table: Table
+    table: CountTable
     starts: Ints
     blocks: Ints
     x: Ints
@@ -68,7 +68,7 @@ class Pieces:
     half_variation: float
 
     @classmethod
-    def from_table(cls, table: Table, x_tile: int, y_tile: int, is_cut_at_x: bool) -> Pieces:
+    def from_table(cls, table: CountTable, x_tile: int, y_tile: int, is_cut_at_x: bool) -> Pieces:
         """Cut a table at the ends of tiles; a tile of 0 gives x = 0 or y = 0."""
         chances, size = table.chances, len(table.chances)
         n = np.arange(table.low, table.low + size)
@@ -118,7 +118,7 @@ class Counts:
     ----------
     items : int
         Sum of the counts.
-    bins : list of Table
+    bins : list of CountTable
         The table of each kind of bins.
     kinds : sequence of GroupKind
         The kinds of groups.
@@ -129,7 +129,7 @@ class Counts:
     """
 
     items: int
-    bins: Sequence[Table]
+    bins: Sequence[CountTable]
     kinds: Sequence[GroupKind]
     log_total: float
     reach: float
@@ -155,7 +155,9 @@ class Counts:
         tables = zip(low.tolist(), chances, copies.tolist(), strict=True)
         return cls(
             items=items,
-            bins=[Table(low=first, chances=part, copies=times) for first, part, times in tables],
+            bins=[
+                CountTable(low=first, chances=part, copies=times) for first, part, times in tables
+            ],
             kinds=kinds,
             log_total=log_total,
             reach=float(poisson_reach(tail, items)),
@@ -173,19 +175,21 @@ class Counts:
         with np.errstate(divide="ignore"):
             log_variations = np.log(half_variations)
 
-        def log_bounds(nodes: Ints) -> Floats:
+        def log_bounds(nodes: Ints) -> tuple[Floats, Floats]:
+            """Return the logarithms of bounds on the product, and on that without one factor."""
             log_sines = np.log(np.sin(math.pi / count * nodes))
-            return np.asarray(copies @ np.minimum(log_variations[:, None] - log_sines, 0.0))
+            each = np.minimum(log_variations[:, None] - log_sines, 0.0)
+            return copies @ each, copies @ each - each.min(axis=0)
 
         used, last = 1, count // 2 + 1  # the bound falls from node to node
         while used < last:
             middle = (used + last) // 2
-            if log_bounds(np.array([middle]))[0] <= self.log_total - NEGLIGIBLE:
+            if log_bounds(np.array([middle]))[0][0] <= self.log_total - NEGLIGIBLE:
                 last = middle
             else:
                 used = middle + 1
         places = np.unique(np.geomspace(1, used, 256).astype(np.int64))
-        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])) @ np.diff(places))
+        total = 1.0 + 2.0 * float(np.exp(log_bounds(places[:-1])[1]) @ np.diff(places))
         error = total * math.exp(-self.log_total) / count * rounding * ROUNDOFF
         return count, used, error + 8 * math.exp(-NEGLIGIBLE)
 

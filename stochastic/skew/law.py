@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.labels import law_array
 from stochastic.work.arguments import law_from_samples
+from stochastic.work.distribution import check_span
 from stochastic.work.pmf import Pmf
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("largest", "busiest", "occupied", "tiles", "busiest_tiles")
 _TRIALS = sizes.LOADS_TRIALS
-_BATCH = sizes.TABLE_BLOCK  # loads that are simulated together
+_MOST = sizes.LOADS_SIMULATED
 _SIGNIFICANCE = 1e-4  # 1 - confidence level of the error of an estimate
 
 
@@ -138,9 +140,13 @@ class Loads:
         """Return the number of bins."""
         return len(self.layout.order)
 
+    @cached_property
+    def _estimate(self) -> Loads:
+        return self.simulate()
+
     def law(self, name: str) -> LoadLaw:
         """Return the law of a number, such as ``largest``."""
-        raise NotImplementedError
+        return self._estimate.law(name)
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random loads of all bins, in rows."""
@@ -160,40 +166,34 @@ class Loads:
         return law_array(chances, {"error": error}, **dict(zip((first, second), axes, strict=True)))
 
     def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
-        raise NotImplementedError
+        return self._estimate._joint(first, second)
 
     def sample(self, size: int, seed: int = 0) -> Ints:
         """Return the loads of all bins in ``size`` independent draws, one row each."""
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         return self.draw(size, np.random.default_rng(seed))
 
-    def simulate(self, size: int = _TRIALS, seed: int = 0) -> Loads:
-        """Return the laws as estimated from ``size`` draws, with confidence bands."""
-        size = check_integer("size", size, least=1, example=20_000)
-        rng, step = np.random.default_rng(seed), max(1, _BATCH // self.bins)
-        parts = [
-            self.layout.measure(self.draw(min(step, size - first), rng))
-            for first in range(0, size, step)
-        ]
-        return RecordedLoads(
-            items=self.items,
-            layout=self.layout,
-            method="simulation",
-            values={name: np.concatenate([part[name] for part in parts]) for name in _NAMES},
-            source=self.draw,
-        )
+    def simulate(self, size: int | None = None, seed: int = 0) -> Loads:
+        """Return the laws as estimated from ``size`` draws (20,000), with confidence bands."""
+        size = min(_TRIALS, max(1, _MOST // self.bins)) if size is None else size
+        size = check_integer("size", size, least=1, most=_MOST // self.bins, example=1000)
+        rows = self.sample(size, seed)
+        return RecordedLoads(items=self.items, layout=self.layout, method="simulation", rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RecordedLoads(Loads):
     """Laws of loads that are drawn from rows: those of a trace, or of a simulation."""
 
-    values: dict[str, Ints]
-    source: Any
+    rows: Ints
+
+    @cached_property
+    def _values(self) -> dict[str, Ints]:
+        return self.layout.measure(self.rows)
 
     def law(self, name: str) -> LoadLaw:
         """Return the law of a number in a random row."""
-        values, is_estimate = self.values[name], self.method == "simulation"
+        values, is_estimate = self._values[name], self.method == "simulation"
         return LoadLaw(
             distribution=law_from_samples(values),
             name=name,
@@ -203,11 +203,13 @@ class RecordedLoads(Loads):
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random rows."""
-        return np.asarray(self.source(size, rng))
+        return self.rows[rng.integers(0, len(self.rows), size)]
 
     def _joint(self, first: str, second: str) -> tuple[int, int, Floats, float]:
-        x, y = self.values[first], self.values[second]
+        x, y = self._values[first], self._values[second]
         low, other = int(x.min()), int(y.min())
-        chances = np.zeros((int(x.max()) - low + 1, int(y.max()) - other + 1))
+        shape = int(x.max()) - low + 1, int(y.max()) - other + 1
+        check_span(1, math.prod(shape), "the joint law", "count items in larger units")
+        chances = np.zeros(shape)
         np.add.at(chances, (x - low, y - other), 1 / len(x))
         return low, other, chances, self.law(first).error

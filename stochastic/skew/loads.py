@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
 from stochastic.skew.law import Layout, Loads, RecordedLoads
-from stochastic.skew.shares import FixedLoads, RandomLoads
+from stochastic.skew.shares import EvenLoads, FixedLoads, RandomLoads
 from stochastic.skew.weights import read_weights
 from stochastic.work.arguments import check_samples, normalize_weights
 
-_MOST_ITEMS = 2**40
-_MOST_BINS = 2**24
+_MOST_ITEMS = sizes.LOADS_ITEMS
+_MOST_BINS = sizes.LOADS_BINS
 
 
 def loads(
@@ -27,6 +28,7 @@ def loads(
     counts: Any = None,
     groups: Any = 1,
     tile: int = 1,
+    spread: str = "independent",
 ) -> Loads:
     """Return the laws of the loads of bins, among which items are divided at random.
 
@@ -56,6 +58,10 @@ def loads(
         one bin more), the sizes of the groups, or a list of bins (from 0 on) for each group.
     tile : int
         Items of a tile: a bin with n items has ⌈n / tile⌉ tiles.
+    spread : {"independent", "even"}
+        With ``weights``: items are independent, or spread as evenly as the shares of bins allow
+        (systematic sampling; the laws are estimates). Then a bin of share p gets items · p items,
+        rounded down or up, and on average exactly this number.
 
     Returns
     -------
@@ -76,6 +82,9 @@ def loads(
     """
     given = {"probabilities": probabilities, "weights": weights, "counts": counts}
     named = [name for name, value in given.items() if value is not None]
+    check_choice("spread", spread, ("independent", "even"))
+    if spread == "even" and weights is None:
+        raise LawError("spread = 'even' needs weights=: expected a law, such as 'power: 1.2, 1, 9'")
     if len(named) > 1:
         raise LawError(f"{' and '.join(named)}: expected one of them at most")
     if items is not None:
@@ -100,6 +109,8 @@ def loads(
     law = None if weights is None else read_weights(weights)
     if law is None or items == 0:
         return FixedLoads(items=items, layout=layout, method="inversion", shares=shares)
+    if spread == "even":
+        return EvenLoads(items=items, layout=layout, method="simulation", weights=law)
     result = RandomLoads(
         items=items, layout=layout, method="quadrature", shares=shares, weights=law
     )
@@ -129,10 +140,4 @@ def _load_trace(items: int | None, bins: int | None, counts: Any, groups: Any, t
             "or probabilities= if only shares are known"
         )
     layout = Layout.from_groups(groups, size, tile)
-    return RecordedLoads(
-        items=int(sums[0]),
-        layout=layout,
-        method="counts",
-        values=layout.measure(table),
-        source=lambda draws, rng: table[rng.integers(0, len(table), draws)],
-    )
+    return RecordedLoads(items=int(sums[0]), layout=layout, method="counts", rows=table)

@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.skew.counts import NEGLIGIBLE, ROUNDOFF, Counts, Table, poisson_reach
+from stochastic.skew.counts import NEGLIGIBLE, ROUNDOFF, Counts, CountTable, poisson_reach
 from stochastic.skew.law import LoadLaw, Loads
 from stochastic.skew.weights import WeightLaw
 from stochastic.work.distribution import first_true, tabulate
@@ -21,7 +21,7 @@ _TINY = 1e-200  # mean load that counts as 0
 _LEFT_OUT = 1e-19  # probability of loads that are left out
 _QUADRATURE = 32.0  # minus the logarithm of the error of the quadrature
 _LEAST_NODE = 1e-15  # probability of a node that is left out
-_MISSING = 1e-9  # probability beyond the first negligible nodes that is accepted
+_MISSING = 1e-12  # probability of all nodes that are left out
 _MOST = sizes.LOADS_QUADRATURE
 
 
@@ -116,25 +116,19 @@ class FixedLoads(Loads):
 
         if tile > 1:
             return None
-        shares = np.concatenate(self._units(by_group))
-        shares = np.minimum(shares[shares * self.items > _TINY] / self.shares.sum(), 1.0)
-        distinct, copies = np.unique(shares, return_counts=True)
-        items = self.items
-
-        def is_above(m: int) -> bool:
-            return m >= items or copies @ betainc(m + 1.0, items - m, distinct) < _LEFT_OUT
+        parts, items = np.concatenate(self._units(by_group)), self.items
+        parts = np.minimum(parts[parts * items > _TINY] / self.shares.sum(), 1.0)
+        shares, copies = np.unique(parts, return_counts=True)
 
         def is_possible(m: int) -> bool:
-            if m >= items:
-                return True
-            chances = np.maximum(betaincc(m + 1.0, items - m, distinct), 5e-324)
-            return bool(copies @ np.log(chances) > math.log(_LEFT_OUT))
+            below = np.maximum(betaincc(m + 1.0, max(items - m, 1), shares), 5e-324)
+            return m >= items or bool(copies @ np.log(below) > math.log(_LEFT_OUT))
 
-        low = first_true(is_possible, -(-items // len(shares)))
-        assert low is not None
-        high = first_true(is_above, low)
-        assert high is not None
-        return low, high
+        def is_most(m: int) -> bool:
+            return m >= items or bool(copies @ betainc(m + 1.0, items - m, shares) < _LEFT_OUT)
+
+        low = first_true(is_possible, -(-items // len(parts))) or 0
+        return low, first_true(is_most, low) or low
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -153,11 +147,8 @@ class RandomLoads(FixedLoads):
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Return random loads of all bins, in rows."""
-        drawn = self.weights.draw(rng, (size, self.bins))
-        while (is_empty := ~(drawn.max(axis=1) > 0)).any():
-            drawn[is_empty] = self.weights.draw(rng, (int(is_empty.sum()), self.bins))
-        drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
-        return np.asarray(rng.multinomial(self.items, drawn / drawn.sum(axis=1, keepdims=True)))
+        shares = _draw_shares(self.weights, (size, self.bins), rng)
+        return np.asarray(rng.multinomial(self.items, shares))
 
     @cached_property
     def _step(self) -> float:
@@ -168,16 +159,14 @@ class RandomLoads(FixedLoads):
     def _node(self, s: float) -> Counts:
         """Return counts at a node, whose probabilities include the weight of the node."""
         law, items = self.weights, self.items
-        mean = s * min(law.span[1], 2 * items / s)
-        last = max(items, math.ceil(mean + float(poisson_reach(2 * NEGLIGIBLE, mean))))
-        n = np.arange(last + 1.0)
+        n = np.arange(items + 1.0)
         assert law.chances is not None
-        chances = law.chances(n, s)[: items + 1]
+        chances = law.chances(n, s)
         log_total = -math.log(items * self._step)
         if law.concentration:
             total = Pmf.negative_binomial(self.bins * law.concentration, 1 / (1 + s))
             log_total = math.log(total.pmf(items))
-        n, low, high = n[: items + 1], -50.0, 600.0 / items
+        low, high = -50.0, 600.0 / items
         for _ in range(60):  # tilt the law, so that the mean sum is the number of items
             tilt = (low + high) / 2
             terms = chances * np.exp(tilt * n)
@@ -192,7 +181,7 @@ class RandomLoads(FixedLoads):
         groups = Counter(self.layout.sizes.tolist())
         return Counts(
             items=items,
-            bins=[Table(low=0, chances=terms / mass, copies=self.bins, rounding=rounding)],
+            bins=[CountTable(low=0, chances=terms / mass, copies=self.bins, rounding=rounding)],
             kinds=[(count, ((0, size),)) for size, count in groups.items()],
             log_total=log_total,
             reach=max(reach, items + 1.0),
@@ -214,23 +203,16 @@ class RandomLoads(FixedLoads):
         first = math.log(items / self.bins) - math.log(law.span[1]) - 1 - NEGLIGIBLE / items
         last = math.log(items + float(poisson_reach(NEGLIGIBLE, items))) - math.log(law.span[0])
         middle = min(max(middle, first), last)
-        for is_full in (False, True):
-            result, mass = [], 0.0
-            for sign in (1, -1):
-                place = min(sign, 0)
-                while first <= (log_s := middle + place * self._step) <= last:
-                    node = self._node(math.exp(log_s))
-                    chance = float(node.invert(0)[1][0, 0])
-                    if chance > _LEAST_NODE:
-                        result.append(node)
-                        mass += chance
-                    elif not is_full:
-                        break
-                    place += sign
-            missing = abs(1 - law.empty**self.bins - mass)
-            if missing < _MISSING:
-                break
-        return result, missing
+        result, missing = [], 1.0 - law.empty**self.bins
+        for i in range(2 * math.ceil((last - first) / self._step) + 2):  # alternate sides
+            log_s = middle + (i + 1) // 2 * (-1) ** i * self._step
+            if first <= log_s <= last and missing > _MISSING:
+                node = self._node(math.exp(log_s))
+                chance = float(node.invert(0)[1][0, 0])
+                if chance > _LEAST_NODE:
+                    result.append(node)
+                    missing -= chance
+        return result, abs(missing)
 
     @property
     def _error(self) -> float:
@@ -261,6 +243,35 @@ def _join_groups(counts: Counts) -> Counts:
         for _ in range(size - 1):
             chances = np.convolve(chances, table.chances)[: counts.items + 1]
         rounding = size * (table.rounding + len(chances))
-        bins.append(Table(low=0, chances=chances, copies=count, rounding=rounding))
+        bins.append(CountTable(low=0, chances=chances, copies=count, rounding=rounding))
     kinds = [(table.copies, ((place, 1),)) for place, table in enumerate(bins)]
     return replace(counts, bins=bins, kinds=kinds)
+
+
+def _draw_shares(law: WeightLaw, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    drawn = law.draw(rng, shape)
+    while (is_empty := ~(drawn.max(axis=1) > 0)).any():
+        drawn[is_empty] = law.draw(rng, (int(is_empty.sum()), shape[1]))
+    drawn /= drawn.max(axis=1, keepdims=True)  # no sum overflows
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EvenLoads(Loads):
+    """Laws of loads that are spread as evenly as random shares allow, estimated on first use."""
+
+    weights: WeightLaw
+
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
+        """Return random loads of all bins, in rows."""
+        return spread_evenly(self.items, _draw_shares(self.weights, (size, self.bins), rng), rng)
+
+
+def spread_evenly(items: int, shares: Floats, rng: np.random.Generator) -> Ints:
+    """Return loads of bins, in rows: items · share, rounded down or up (systematic sampling)."""
+    ends = np.cumsum(shares, axis=1)
+    ends *= items
+    ends += rng.random((len(ends), 1))
+    places = np.minimum(ends.astype(np.int64), items)
+    places[:, -1] = items
+    return np.diff(places, axis=1, prepend=0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import check_real
 from stochastic.errors import LawError
@@ -18,6 +19,8 @@ from stochastic.work.parse import LAW_SYNTAX, LawSyntax, split_law
 from stochastic.work.pmf import Pmf
 
 _TAIL = 1e-20  # tail at which infinite laws of weights are truncated
+_LONGEST = sizes.LOADS_WEIGHTS
+_WIDEST = 20.0  # log(high / low) up to which 128 nodes integrate to 1e-14
 _NEARLY_0 = 1e-9  # exponent that counts as 0
 
 
@@ -67,20 +70,33 @@ def _power(exponent: Any, low: Any, high: Any) -> WeightLaw:
         inside = np.where(below > 0.5, upper, gammainc(shapes, s * high) - below)
         ratios = np.cumprod(np.append(math.gamma(2 - exponent), shapes[:-1] / n[2:]))
         rest = ratios * inside * (s * low) ** (exponent - 1) / area(1 - exponent)
-        return np.append(max(1 - math.fsum(rest), 0.0), rest)
+        places, shares = np.polynomial.legendre.leggauss(128)
+        logs = (places + 1) / 2 * width
+        shares = shares * np.exp((1 - exponent) * logs)
+        none = shares @ np.exp(-s * low * np.exp(logs)) / shares.sum()
+        return np.append(none, rest)
 
     return WeightLaw(
         draw=draw,
-        chances=chances if exponent < 2 else None,
+        chances=chances if exponent < 2 and width < _WIDEST else None,
         mean=low * area(2 - exponent) / area(1 - exponent),
         span=(low, high),
     )
 
 
 def _dirichlet(concentration: Any) -> WeightLaw:
-    shape = check_positive("concentration", concentration)
+    expected = "a number from 1e-9 to 1e9; more is the same as equal probabilities"
+    shape = check_real("concentration", concentration, lambda x: 1e-9 <= x <= 1e9, expected)
+
+    def draw(rng: np.random.Generator, size: Any) -> Floats:
+        if shape > 0.01:
+            return rng.standard_gamma(shape, size)
+        logs = np.log(rng.standard_gamma(shape + 1, size))  # smaller weights underflow to 0
+        logs += np.log1p(-rng.random(size)) / shape
+        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
     return WeightLaw(
-        draw=lambda rng, size: rng.standard_gamma(shape, size),
+        draw=draw,
         chances=lambda n, s: np.asarray(Pmf.negative_binomial(shape, 1 / (1 + s)).pmf(n)),
         mean=shape,
         concentration=shape,
@@ -96,6 +112,12 @@ def _lognormal(mean: Any, spread: Any) -> WeightLaw:
 def _discrete(law: Pmf) -> WeightLaw:
     if law.high == 0:
         raise LawError(f"weights = {law!r} are all 0: expected weights above 0")
+
+    def draw(rng: np.random.Generator, size: Any) -> Floats:
+        return np.asarray(law.sample(size, rng), dtype=np.float64)
+
+    if not law.is_finite and law.sf(law.low + _LONGEST) >= _TAIL:
+        return WeightLaw(draw=draw)
     finite = law.cut(_TAIL)
     values = finite.low + np.flatnonzero(finite.weights).astype(np.float64)
     shares = np.asarray(finite.pmf(values))
@@ -107,7 +129,7 @@ def _discrete(law: Pmf) -> WeightLaw:
         return result
 
     return WeightLaw(
-        draw=lambda rng, size: np.asarray(law.sample(size, rng), dtype=np.float64),
+        draw=draw,
         chances=chances,
         terms=len(values),
         mean=finite.mean(),

@@ -122,7 +122,7 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
     reach = np.ptp(scaled, axis=1, keepdims=True)
     scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
     order = np.lexsort(scaled[::-1])
-    if count > _MAX_ORDERED_ROWS:
+    if count > _MAX_ORDERED_ROWS or len(rows) == 1:
         return order
     stack = [(0, count)]
     while stack and not (stats and stats.is_late):

@@ -465,7 +465,7 @@ class _TieBreakSearch:
 
     ``targets`` are vectors of objectives (columns) that no configuration dominates. ``places`` has
     one column per target: the indices of a known configuration that meets it, or -1. The search
-    ends after ``max_boxes`` boxes.
+    ends after ``MAX_JOINT_TIE_BOXES`` boxes.
     """
 
     def __init__(
@@ -475,11 +475,10 @@ class _TieBreakSearch:
         targets: Floats,
         places: Indices,
         stats: SearchStats,
-        max_boxes: float,
     ) -> None:
         self.space, moved = space.sort_rows(axes)
         self.problem, self.axes, self.stats = self.space.problem, tuple(axes), stats
-        self.targets, self.max_boxes = targets, stats.boxes + max_boxes + 1
+        self.targets, self.max_boxes = targets, stats.boxes + MAX_JOINT_TIE_BOXES + 1
         self.compiled_objectives: CompiledObjectives | None = None
         if self.problem.points > COMPILE_MIN_POINTS:
             self.compiled_objectives = compile_objectives_in_time(self.problem, stats)
@@ -748,9 +747,7 @@ def _break_ties(
         places = places.reshape(len(axes), len(result))
         if not stats.is_late:
             with suppress(OutOfTimeError):  # keep the known configurations
-                ties = _TieBreakSearch(
-                    space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES
-                )
+                ties = _TieBreakSearch(space, axes, archive.values, known, stats)
                 sure = ties.run()
                 places, met = ties.grid_places(), ties.is_met
         for k in range(len(result)):

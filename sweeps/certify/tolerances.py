@@ -177,9 +177,7 @@ def _split_pieces(
                 b[name] = np.where(mine, middle, high[name])
         lows.append(a)
         highs.append(b)
-    low, high = (
-        {n: np.concatenate([s[n] for s in sides]) for n in names} for sides in (lows, highs)
-    )
+    low, high = ({n: np.concatenate([s[n] for s in ends]) for n in names} for ends in (lows, highs))
     return np.tile(owner[selection], 2), low, high
 
 

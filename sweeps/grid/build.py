@@ -118,13 +118,9 @@ def _divide(a: Node, b: Node, at_zero: Node) -> Node | None:
 
 
 _RULES: dict[str, Callable[..., Node | None]] = {
-    "mul": _product,
-    "div": lambda a, b: a if _is(b, 1) else None,
-    "where": _where,
-    "both": _junction_rule(False),
-    "either": _junction_rule(True),
-    "divide": _divide,
-}
+    "mul": _product, "div": lambda a, b: a if _is(b, 1) else None, "where": _where,
+    "both": _junction_rule(False), "either": _junction_rule(True), "divide": _divide,
+}  # fmt: skip
 
 #: Time after which work moves to threads [s], and number of pieces of work per thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES

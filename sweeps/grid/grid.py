@@ -373,9 +373,7 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
-    leaves = {
-        key: {n: a.slice_axes(cut) for n, a in each.items()} for key, each in grid.leaves.items()
-    }
+    leaves = {k: {n: a.slice_axes(cut) for n, a in each.items()} for k, each in grid.leaves.items()}
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}
     cache = {"formulas": True} if grid.cache.get("formulas") else {}

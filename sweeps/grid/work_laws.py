@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from stochastic import sizes
+from sweeps.grid.routing_laws import RoutingLaw, read_routing
 from symbolic.equation import label_text
 from symbolic.errors import DseError
 from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path
@@ -123,15 +124,10 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
         raise ValueError(str(error)) from error
 
 
-#: Quantity whose labels are laws.
+#: Quantity whose labels are laws of work.
 LAW_QUANTITY = "distribution"
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # maximum probability that the law of the longest item may omit
-
-
-def has_law_labels(name: str) -> bool:
-    """True if the labels of a quantity are laws of work."""
-    return name == LAW_QUANTITY
 
 
 _Answer = TypeVar("_Answer")
@@ -226,6 +222,11 @@ class WorkLaw(str):
     def __getnewargs__(self) -> Any:
         return str(self), self.pmf, self.content
 
+    def mean_of(self, function: Callable[[Any], Any]) -> float:
+        """Return the mean of a function of the work; the function takes and returns arrays."""
+        law = self.pmf.cut(_TAIL_CUTOFF)
+        return float(law.weights @ function(float(law.low) + np.arange(len(law.weights))))
+
     def order_statistics(self, lanes: float) -> OrderStatistics:
         """Return the moments of a group's longest item and of a single item."""
         return self.imbalance(lanes).order_statistics()
@@ -296,10 +297,19 @@ def _content(pmf: Pmf) -> str:
 
 def contents(labels: Iterable[str]) -> dict[str, str]:
     """Return the ``content`` of each label that is a law from a file or a Pmf object."""
-    return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
+    return {t: t.content for t in labels if isinstance(t, (WorkLaw, RoutingLaw)) and t.content}
+
+
+#: Functions that read the labels of quantities whose labels are laws.
+LAW_READERS: dict[str, Callable[[Any, PathBase, str], str]] = {
+    LAW_QUANTITY: read_law,
+    "lengths": read_law,
+    "routing": read_routing,
+}
 
 
 def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
-    """Return the label of any quantity; for ``distribution``, parse the text of the law."""
-    is_law = has_law_labels(name)
-    return read_law(value, folder, where or f"{name} =") if is_law else label_text(value)
+    """Return the label of any quantity; if its labels are laws, parse the text of the law."""
+    if name in LAW_READERS:
+        return LAW_READERS[name](value, folder, where or f"{name} =")
+    return label_text(value)

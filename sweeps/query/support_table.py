@@ -19,55 +19,35 @@ _WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer wou
 #: A row has verbs, sources and modifiers (empty: all), and the reason why they cannot be combined
 #: (empty: they can be). The first row that matches decides.
 _RULES = (
-    (*("meets ranges borders information law", "rows", ""), "measured rows have no equations"),
-    (
-        *("sensitivity", "rows", ""),
-        "the columns of measured rows are no axes: make a grid of the measurements "
-        "(dse.open(..., shape='grid'), dse import --shape grid)",
-    ),
-    (*("pareto", "", _SELECTION_MODIFIERS), "the points of a front have no rank, and none is best"),
-    (
-        *("optimum pareto", "Dataset rows", "method time_limit gap"),
-        "recorded values are scanned, which is exact",
-    ),
-    (
-        *("law", "", " ".join(MODIFIERS)),
-        "a law is the distribution at one configuration: give the values of its axes (at=)",
-    ),
+    ("meets ranges borders information law", "rows", "", "measured rows have no equations"),
+    ("sensitivity", "rows", "",
+     "the columns of measured rows are no axes: make a grid of the measurements "
+     "(dse.open(..., shape='grid'), dse import --shape grid)"),
+    ("pareto", "", _SELECTION_MODIFIERS, "the points of a front have no rank, and none is best"),
+    ("optimum pareto", "Dataset rows", "method time_limit gap",
+     "recorded values are scanned, which is exact"),
+    ("law", "", " ".join(MODIFIERS),
+     "a law is the distribution at one configuration: give the values of its axes (at=)"),
     ("chances information", "", "objectives", _WHY_ONE_OBJECTIVE),
     ("chances information", "", "method time_limit", _WHY_NO_PARTIAL_ANSWER),
-    (
-        *("information", "", f"per {_SELECTION_MODIFIERS}"),
-        "it values one choice among all configurations: give the study fewer configurations",
-    ),
-    (
-        *("chances", "", "ties within gap"),
-        "ties share the chance of a draw, and the regret says how near the best a configuration is",
-    ),
-    (
-        *("chances", "rows", "per"),
-        "runs are compared as recorded: select from the Dataset before (ds.sel)",
-    ),
+    ("information", "", f"per {_SELECTION_MODIFIERS}",
+     "it values one choice among all configurations: give the study fewer configurations"),
+    ("chances", "", "ties within gap",
+     "ties share the chance of a draw, and the regret says how near the best a configuration is"),
+    ("chances", "rows", "per",
+     "runs are compared as recorded: select from the Dataset before (ds.sel)"),
     ("optimum pareto chances information law", "", "", ""),
-    (
-        "",
-        "",
-        _SELECTION_MODIFIERS,
-        "it chooses no configurations, so none can be ranked, tied or near the best",
-    ),
+    ("", "", _SELECTION_MODIFIERS,
+     "it chooses no configurations, so none can be ranked, tied or near the best"),
     ("ranges", "", "objectives", _WHY_ONE_OBJECTIVE),
     ("", "", "objectives", "it has no objective: give minimize or maximize to optimum or pareto"),
-    (
-        *("meets ranges borders", "", "method"),
-        "it always uses bounds over boxes: there is no other method",
-    ),
+    ("meets ranges borders", "", "method",
+     "it always uses bounds over boxes: there is no other method"),
     ("meets", "", "time_limit", ""),
     ("", "", "method time_limit", _WHY_NO_PARTIAL_ANSWER),
-    (
-        *("ranges borders", "", "per"),
-        "it answers for every configuration: select from its result (result.sel)",
-    ),
-)
+    ("ranges borders", "", "per",
+     "it answers for every configuration: select from its result (result.sel)"),
+)  # fmt: skip
 
 #: Reasons why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {

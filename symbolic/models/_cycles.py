@@ -2,10 +2,12 @@
 
 *Narrow* floating-point instructions run at the scalar peak, *wide* ones at a higher peak. On a GPU
 the wide instructions are fused multiply-adds, on a CPU SIMD instructions. A GPU runs vectorisable
-instructions like any others; a CPU runs a fused instruction as two. Perfect and total cycles are
-both divided by the ILP, but the peak is that of all units. So ``flops`` times the run time equals
-the number of operations only if the ILP is the number of units that a thread can fill: 1 on a GPU,
-``fp_units`` on a CPU. With a smaller ILP, ``flops`` is too high, but times are right.
+instructions like any others; a CPU runs a fused instruction as two.
+
+Corrections: perfect cycles are those at the peak, with all units in use, and no cycles are fewer;
+on a CPU, scalar and SIMD instructions take their own times. So ``flops`` times the run time equals
+the number of operations, and ``flops`` is at most the peak. As printed, both cycles are divided by
+the ILP, and ``flops`` is too high if the ILP is below the number of units that a thread can fill.
 """
 
 from symbolic.equation import equation
@@ -13,6 +15,8 @@ from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, maximum, where
 
 GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
+GPU_PRINTED, CPU_PRINTED = GPU | PRINTED, CPU | PRINTED
+GPU_CORRECTED, CPU_CORRECTED = GPU | CORRECTED, CPU | CORRECTED
 
 
 @equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
@@ -68,7 +72,7 @@ def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
     return active_sms * simd_units * simd_lanes * core_clock
 
 
-@equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi")
+@equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi", when=GPU)
 def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
     """Operations per second if only floating-point instructions ran and never waited. [1/s]
 
@@ -77,6 +81,19 @@ def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
     longer.
     """
     return peak_narrow * narrow_fraction + peak_wide * wide_fraction
+
+
+peak_achievable_cpu_printed = peak_achievable.copy_as(
+    "peak_achievable", *peak_achievable.inputs, when=CPU_PRINTED
+)
+
+
+@equation(
+    name="peak_achievable", source="Hong 2012, Table 14", symbol="PeakAchi", when=CPU_CORRECTED
+)
+def peak_achievable_cpu(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
+    """Operations per second if scalar and SIMD instructions run one after another. [1/s]"""
+    return 1 / (narrow_fraction / peak_narrow + wide_fraction / peak_wide)
 
 
 @equation(source="Hong 2012, Table 15")
@@ -97,15 +114,29 @@ def simd_ilp(ilp, simd_lanes):
     return ilp * simd_lanes
 
 
-@equation(source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
-def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
-    """Cycles of one warp's floating-point instructions if none waits. [cycles]"""
+@equation(source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU_CORRECTED)
+def perfect_cycles(narrow_fp_insts, wide_fp_insts, warp_size, fp_units):
+    """Cycles of one warp's floating-point instructions if they fill all units. [cycles]"""
+    return (narrow_fp_insts + wide_fp_insts) * (warp_size / fp_units)
+
+
+@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU_PRINTED)
+def perfect_cycles_printed(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
+    """Cycles of one warp's floating-point instructions if none waits, as printed. [cycles]"""
     return (narrow_fp_insts + wide_fp_insts) / ilp * lane_passes
 
 
-@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU)
-def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
-    """Cycles of one thread's floating-point instructions if none waits. [cycles]"""
+@equation(
+    name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU_CORRECTED
+)
+def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, fp_units, simd_units, simd_lanes):
+    """Cycles of one thread's floating-point instructions if they fill all units. [cycles]"""
+    return narrow_fp_insts / fp_units + wide_fp_insts / (simd_units * simd_lanes)
+
+
+@equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU_PRINTED)
+def perfect_cycles_cpu_printed(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
+    """Cycles of one thread's floating-point instructions if none waits, as printed. [cycles]"""
     return narrow_fp_insts / ilp + wide_fp_insts / simd_ilp
 
 
@@ -127,16 +158,16 @@ def dependency_factor_printed(inst_latency, dependency_distance):
 
 
 @equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
-def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
-    """Cycles of all instructions of one warp if memory accesses take no time. [cycles]
+def issued_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
+    """Cycles of all instructions of one warp if units and memory accesses took no time. [cycles]
 
     The cycles are multiplied by the loss from imbalance of the lanes, if that loss is known.
     """
     return total_insts * dependency_factor / ilp * lane_passes * imbalance_loss
 
 
-@equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CPU)
-def comp_cycles_cpu(
+@equation(name="issued_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CPU)
+def issued_cycles_cpu(
     total_insts,
     fp_fused_insts,
     fp_vec_insts,
@@ -146,10 +177,25 @@ def comp_cycles_cpu(
     simd_ilp,
     imbalance_loss,
 ):
-    """Cycles of all instructions of a thread if memory accesses take no time. [cycles]"""
+    """Cycles of all instructions of a thread if units and memory took no time. [cycles]"""
     wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
     scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
     return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
+
+
+@equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CORRECTED)
+def comp_cycles(issued_cycles, perfect_cycles):
+    """Cycles of all instructions of one warp if memory accesses take no time. [cycles]
+
+    Correction: not fewer than the floating-point units need, however many instructions issue.
+    """
+    return maximum(issued_cycles, perfect_cycles)
+
+
+@equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=PRINTED)
+def comp_cycles_printed(issued_cycles):
+    """Cycles of all instructions of one warp if memory takes no time, as printed. [cycles]"""
+    return issued_cycles
 
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")

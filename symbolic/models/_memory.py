@@ -136,9 +136,9 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: number of warps of one SM whose requests overlap. [warps]
 
     More bandwidth never lowers MWP. Within one case, a higher MWP never costs cycles (with at least
-    two memory instructions). But the cycles jump between cases: by :math:`Comp\_cycles \times
-    \#Rep` where MWP reaches N (case 2 to 1), and by :math:`N Comp^2/(Mem + Comp) \times \#Rep`
-    where MWP exceeds CWP_full (case 2 to 3).
+    two memory instructions). Where MWP reaches N (case 2 to 1), the cycles grow by up to
+    :math:`Comp\_cycles \times \#Rep`. As printed, they also grow by :math:`N Comp^2/(Mem + Comp)
+    \times \#Rep` where MWP exceeds CWP_full (case 2 to 3).
     """
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
 

@@ -6,7 +6,8 @@ may divide a long context (splits), and a further step merges their results. Thr
 as the root of the sum of squares: the time of a lone block, the time of all blocks on their
 multiprocessors, and the time in which DRAM sends the part of the KV cache that does not fit into
 the L2 cache. The whole context determines the splits and the kernel, also if a window hides most of
-it.
+it. If ``lengths`` is given, it is the law of the contexts of a batch: the work is the mean of all
+contexts, and the longest context determines the splits, the kernel and the lone block.
 
 Ten numbers belong to a GPU. Two belong to the library on this GPU: ``decode_waves``, and
 ``decode_group_fill``, the number of blocks from which on the library takes the kernel for groups.
@@ -19,7 +20,8 @@ Not monotone: the library's constants belong to one GPU. So the time may grow if
 from __future__ import annotations
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, rate_and_interval
+from symbolic.models import _attention
+from symbolic.models._attention import DATA, mean_over_lengths
 from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import DECODE_NUMBERS
 
@@ -42,7 +44,14 @@ LARGEST_GROUP = 32.0
 CACHE_SHARE, REFILL_SHARE = 0.8, 0.4
 
 BF16, FP8 = {"kv_dtype": "bf16"}, {"kv_dtype": "fp8"}
-SHARED = (*KV_ELEMENT_BYTES, decode_keys, *rate_and_interval("decode")[1:])
+SHARED = (
+    *_attention.KV_ELEMENT_BYTES,
+    *_attention.length_equations("context", "longest_context"),
+    _attention.decode_keys,
+    _attention.decode_longest_keys,
+    mean_over_lengths("decode_keys", _attention.decode_keys, "window"),
+    *_attention.rate_and_interval("decode")[1:],
+)
 
 
 def _per_head(heads, kv_heads, decode_group_fill, is_few):
@@ -53,9 +62,9 @@ def _per_head(heads, kv_heads, decode_group_fill, is_few):
 
 
 @equation(source=LIBRARY, when=BF16)
-def decode_per_head(batch, context, heads, kv_heads, n_sms, decode_group_fill):
+def decode_per_head(batch, longest_context, heads, kv_heads, n_sms, decode_group_fill):
     """1 if a block of the library's kernel reads for one query head, 0 if for a group. [0 or 1]"""
-    blocks = batch * kv_heads * maximum(floor(context / GROUP_SPLIT), 1)
+    blocks = batch * kv_heads * maximum(floor(longest_context / GROUP_SPLIT), 1)
     is_few = where(blocks < decode_group_fill * n_sms, 1.0, 0.0)
     return _per_head(heads, kv_heads, decode_group_fill, is_few)
 
@@ -73,14 +82,14 @@ def decode_rows(batch, heads, kv_heads, decode_per_head):
 
 
 @equation(source=LIBRARY)
-def decode_splits(context, decode_per_head, decode_rows, decode_waves, n_sms):
+def decode_splits(longest_context, decode_per_head, decode_rows, decode_waves, n_sms):
     """Number of blocks that share the context of a sequence. [blocks]
 
     >>> decode_splits(8192.0, 0.0, 8.0, 8.0, 132.0), decode_splits(8192.0, 0.0, 512.0, 8.0, 132.0)
     (64.0, 2.0)
     """
     single = decode_per_head > 0
-    most = floor(context / where(single, HEAD_SPLIT, GROUP_SPLIT))
+    most = floor(longest_context / where(single, HEAD_SPLIT, GROUP_SPLIT))
     filled = floor(where(single, 1, decode_waves) * n_sms / decode_rows)
     return maximum(minimum(most, filled), 1)
 
@@ -105,14 +114,14 @@ def decode_lone_time(
     decode_per_head,
     decode_head_latency,
     decode_key_time,
-    decode_keys,
+    decode_longest_keys,
     decode_splits,
     head_dim,
     decode_group_block_time,
     kv_element_bytes,
 ):
-    """Time of a block on an idle machine. [s]"""
-    keys = 2 * decode_key_time * decode_keys / decode_splits * (head_dim / 128)
+    """Time of a block of the longest context on an idle machine. [s]"""
+    keys = 2 * decode_key_time * decode_longest_keys / decode_splits * (head_dim / 128)
     group = decode_group_block_time * (2 / kv_element_bytes)
     return where(decode_per_head > 0, decode_head_latency + keys, group)
 

@@ -22,13 +22,9 @@ from symbolic.ops import both, divide, either, equal, floor, maximum, where
 from symbolic.ops import power as raised
 
 OUTPUTS = (
-    "speedup",
-    "energy_efficiency",
-    "shared_time",
-    "combined_power",
-    "best_speed_share",
+    "speedup", "energy_efficiency", "shared_time", "combined_power", "best_speed_share",
     "best_energy_share",
-)
+)  # fmt: skip
 VALIDITY = Validity(statement="any two devices: only shares of work, time and power are modelled")
 
 #: The device that finishes last determines the time. §A.5-A.7 treat the changes that help: share,

@@ -19,13 +19,9 @@ from symbolic.model import Guide, Validity
 from symbolic.ops import divide
 
 OUTPUTS = (
-    "imbalance_loss",
-    "imbalance_slowdown",
-    "imbalance_lower",
-    "imbalance_upper",
-    "imbalance_delta",
+    "imbalance_loss", "imbalance_slowdown", "imbalance_lower", "imbalance_upper", "imbalance_delta",
     "imbalance_limit",
-)
+)  # fmt: skip
 VALIDITY = Validity(statement="a law of counts, for any machine whose lanes run in lockstep")
 
 ADVICE = Guide(
@@ -44,14 +40,14 @@ PAPER = "Swatman 2022"
 FAMILY_SOURCE = f"{PAPER}, §IV-A"
 
 
-def require_law(distribution):
-    """Return ``distribution``, or raise an error if it is plain text instead of a parsed law."""
-    if not hasattr(distribution, "imbalance"):
+def require_law(law, name="distribution", method="imbalance"):
+    """Return a law, or raise an error if it is plain text instead of a parsed law."""
+    if not hasattr(law, method):
         raise DseError(
-            f"distribution = {distribution!r} is bare text: laws are read where a study or "
-            "dse.evaluate is given one (sweeps.grid.work_laws.read_law reads one by hand)"
+            f"{name} = {law!r} is bare text: laws are read where a study or dse.evaluate is given "
+            "one (sweeps.grid.work_laws.read_label reads one by hand)"
         )
-    return distribution
+    return law
 
 
 def _family_equation(family):

@@ -33,18 +33,11 @@ VALIDITY = Validity(
 )
 
 UNITS = {
-    "issue": "issue_time",
-    "floating_point": "fp_time",
-    "double_precision": "fp64_time",
-    "integer": "int_time",
-    "special": "special_time",
-    "l1": "l1_time",
-    "l2": "l2_time",
-    "dram": "dram_time",
-    "tensor": "tensor_time",
-    "dispatch": "dispatch_time",
+    "issue": "issue_time", "floating_point": "fp_time", "double_precision": "fp64_time",
+    "integer": "int_time", "special": "special_time", "l1": "l1_time", "l2": "l2_time",
+    "dram": "dram_time", "tensor": "tensor_time", "dispatch": "dispatch_time",
     "atomic": "atomic_time",
-}
+}  # fmt: skip
 
 #: Labels of the bound; the index of a label is its number in stored results, so new units come
 #: last.

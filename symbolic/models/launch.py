@@ -19,13 +19,9 @@ from symbolic.models.imbalance import require_law, work_mean
 from symbolic.ops import ceil, divide, floor, where
 
 OUTPUTS = (
-    "launch_time_mean",
-    "launch_time_std",
-    "tail_idle_share",
-    "lane_idle_share",
-    "warp_idle_share",
+    "launch_time_mean", "launch_time_std", "tail_idle_share", "lane_idle_share", "warp_idle_share",
     "waves_time",
-)
+)  # fmt: skip
 VALIDITY = Validity(
     statement="a law of blocks on slots, for any machine that starts a block when one ends"
 )
@@ -110,13 +106,8 @@ HARDWARE, LOOP, QUEUE = ({"dispatch": d, "sharing": "none"} for d in ("hardware"
 RATE_SOURCE = "simulated: each of n running warps goes at the rate min(1, warp_parallelism / n)"
 
 SHAPE_INPUTS = (
-    "piece_law",
-    "launch_blocks",
-    "slots",
-    "lockstep_items",
-    "warps_per_block",
-    "alike_pieces",
-)
+    "piece_law", "launch_blocks", "slots", "lockstep_items", "warps_per_block", "alike_pieces",
+)  # fmt: skip
 RATE_INPUTS = (*SHAPE_INPUTS, "warp_parallelism", "active_blocks_per_sm", "simulated_launches")
 
 

@@ -1,4 +1,4 @@
-"""Time of the experts of a mixture (MoE) on one rank, with balanced loads.
+"""Time of the experts of a mixture (MoE) on one rank, with balanced or random loads.
 
 Each token visits ``topk`` experts. Expert parallelism divides the experts among ranks, and tensor
 parallelism divides the inner size of each expert. A rank multiplies the tokens of its occupied
@@ -8,7 +8,12 @@ least over ``TILE_ROWS``. The time of a product is the root of the sum of square
 and DRAM time. Around the products, activations are cast, sorted by expert, and added up per token.
 
 Twelve numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
-fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no other label yet.
+fitted to an H100 and a B200 together.
+
+Loads are balanced if ``routing`` is not given. Otherwise ``routing`` is a law of the loads of
+experts, as a text object that computes them, and the time is that of the rank with the most tokens:
+at its mean loads, or at those of a level, ``routing_level``. A random level gives the law of the
+time. The library chooses the rows of a tile for balanced loads.
 """
 
 from __future__ import annotations
@@ -18,7 +23,8 @@ import math
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, rate_and_interval
 from symbolic.models._labels import by_label
-from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+from symbolic.models.imbalance import require_law
+from symbolic.ops import ceil, divide, either, equal, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import MOE_NUMBERS
 
 FITTED = tuple(row.name for row in MOE_NUMBERS)
@@ -73,7 +79,10 @@ moe_activation_time = (
 )
 
 
-@equation(source="by definition, of balanced loads", when={"routing": "balanced"})
+BALANCED, ROUTED = {"moe_loads": "balanced"}, {"moe_loads": "routing"}
+
+
+@equation(source="by definition, of balanced loads", when=BALANCED)
 def moe_rank_tokens(tokens, topk, expert_parallel):
     """Number of pairs of a token and an expert on one rank; at least 1. [pairs]"""
     return maximum(tokens * topk / expert_parallel, 1)
@@ -85,10 +94,32 @@ def moe_rank_experts(experts, expert_parallel):
     return maximum(experts / expert_parallel, 1)
 
 
-@equation(source="balanced loads: as many experts as pairs, if these are few")
+@equation(source="balanced loads: as many experts as pairs, if these are few", when=BALANCED)
 def moe_occupied_experts(moe_rank_tokens, moe_rank_experts):
     """Experts of one rank that get a token. [experts]"""
     return minimum(moe_rank_experts, moe_rank_tokens)
+
+
+_LAYER = (
+    *("routing", "routing_level", "tokens", "topk", "experts", "expert_parallel"),
+    *("capacity_factor", "dropped_share", "expert_copies"),
+)
+TILE_NAMES = tuple(f"moe_tiles_{rows:.0f}" for rows in TILE_ROWS)
+_NUMBERS = ("moe_rank_tokens", "moe_occupied_experts", "moe_dropped_tokens", *TILE_NAMES)
+
+
+def _routed_equation(place, name):
+    def number(routing, *layer):
+        """Number of the rank with the most tokens."""
+        law = require_law(routing, "routing", "busiest_rank")
+        return law.busiest_rank(TILE_ROWS, *layer)[place]
+
+    source = "random loads of experts, spread evenly among tokens"
+    result = equation(number, name=name, source=source, when=ROUTED, table=True, inputs=_LAYER)
+    return result.copy_as(name, *_LAYER, formula=name)
+
+
+OF_BUSIEST_RANK = tuple(_routed_equation(place, name) for place, name in enumerate(_NUMBERS))
 
 
 @equation(source="by definition")
@@ -103,36 +134,71 @@ def moe_inner_size(intermediate, tensor_parallel):
     return intermediate / tensor_parallel
 
 
-@equation(source=GROUPED)
-def moe_products_time(
-    hidden,
-    moe_inner_size,
-    moe_up_matrices,
-    moe_occupied_experts,
-    moe_expert_tokens,
-    moe_rank_tokens,
-    moe_element_bytes,
-    n_sms,
-    moe_rate,
-    moe_tile_time,
-    mem_bandwidth,
-    moe_dram_share,
-):
+_PRODUCTS = (
+    *("hidden", "moe_inner_size", "moe_up_matrices", "moe_element_bytes"),
+    *("n_sms", "moe_rate", "moe_tile_time", "mem_bandwidth", "moe_dram_share"),
+)
+
+
+def _products_time(loads, rows, hidden, inner, up_matrices, element_bytes, n_sms, *rates):
+    """Return the time of both grouped products, with tiles of ``rows`` rows.
+
+    ``loads`` has tokens, occupied experts, and the number of tiles of one column as two factors.
+    """
+    tokens, occupied, units, tiles_of_unit = loads
+    rate, tile_time, bandwidth, dram_share = rates
+    both = 0.0
+    for columns, depth in ((up_matrices * inner, hidden), (hidden, inner)):
+        tiles = units * (tiles_of_unit * ceil(columns / TILE_COLUMNS))
+        operations = 2 * rows * TILE_COLUMNS * depth
+        tile = divide(operations * n_sms, rate, at_zero=math.inf) + tile_time
+        weights = occupied * columns * depth * element_bytes
+        moved = weights + tokens * (depth * element_bytes + 2 * columns)
+        dram = moved / (bandwidth * dram_share)
+        both = both + sqrt(power(ceil(tiles / n_sms) * tile, 2) + power(dram, 2))
+    return both
+
+
+def _balanced_times(tokens, occupied, expert_tokens, *products):
+    """Return the time of the products of balanced loads for each of ``TILE_ROWS``."""
+    return [
+        _products_time((tokens, occupied, occupied, ceil(expert_tokens / rows)), rows, *products)
+        for rows in TILE_ROWS
+    ]
+
+
+_EVEN = ("moe_rank_tokens", "moe_occupied_experts", "moe_expert_tokens", *_PRODUCTS)
+
+
+@equation(source=GROUPED, when=BALANCED, inputs=_EVEN)
+def moe_products_time(*inputs):
     """Time of both grouped products, with the best rows of a tile. [s]"""
-    up_columns, times = moe_up_matrices * moe_inner_size, []
-    for rows in TILE_ROWS:
-        both = 0.0
-        for columns, depth in ((up_columns, hidden), (hidden, moe_inner_size)):
-            tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
-            waves = ceil(moe_occupied_experts * tiles / n_sms)
-            operations = 2 * rows * TILE_COLUMNS * depth
-            tile = divide(operations * n_sms, moe_rate, at_zero=math.inf) + moe_tile_time
-            weights = moe_occupied_experts * columns * depth * moe_element_bytes
-            moved = weights + moe_rank_tokens * (depth * moe_element_bytes + 2 * columns)
-            dram = moved / (mem_bandwidth * moe_dram_share)
-            both = both + sqrt(power(waves * tile, 2) + power(dram, 2))
-        times.append(both)
-    return minimum(*times)
+    return minimum(*_balanced_times(*inputs))
+
+
+_LOADS = ("tokens", "topk", "expert_parallel", "moe_rank_experts", "moe_tile_rows")
+_BUSIEST = ("moe_rank_tokens", "moe_occupied_experts", *TILE_NAMES)
+_INPUTS = (*_LOADS, *_BUSIEST, *_PRODUCTS)
+
+
+@equation(name="moe_products_time", source=GROUPED, when=ROUTED, inputs=_INPUTS)
+def moe_routed_time(tokens, topk, ranks, rank_experts, chosen_rows, *others):
+    """Time of both grouped products, with the rows of a tile that are best for balanced loads. [s]
+
+    ``moe_tile_rows`` chooses other rows; the time is infinite if no kernel has them.
+    """
+    busiest, products = others[: len(_BUSIEST)], others[len(_BUSIEST) :]
+    balanced = moe_rank_tokens(tokens, topk, ranks)
+    occupied = moe_occupied_experts(balanced, rank_experts)
+    expected = _balanced_times(balanced, occupied, balanced / occupied, *products)
+    least, result = math.inf, math.inf
+    for rows, tiles, balanced_time in zip(TILE_ROWS, busiest[2:], expected, strict=True):
+        is_chosen = either(equal(chosen_rows, 0), equal(chosen_rows, rows))
+        time_of_rows = where(is_chosen, balanced_time, math.inf)
+        routed_time = _products_time((*busiest[:2], tiles, 1.0), rows, *products)
+        result = where(time_of_rows < least, routed_time, result)
+        least = minimum(least, time_of_rows)
+    return result
 
 
 @equation(source=f"sums, casts, activation and sort move activations several times; {DATA}")

@@ -23,15 +23,9 @@ from symbolic.model import Guide, Validity
 from symbolic.ops import equal, where
 
 OUTPUTS = (
-    "active_tpcs",
-    "fewest_tpcs",
-    "most_tpcs",
-    "placements",
-    "equal_placements",
-    "placement_power",
-    "placement_loss",
-    "placement_fit",
-)
+    "active_tpcs", "fewest_tpcs", "most_tpcs", "placements", "equal_placements", "placement_power",
+    "placement_loss", "placement_fit",
+)  # fmt: skip
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2008,

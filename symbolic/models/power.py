@@ -27,12 +27,9 @@ VALIDITY = Validity(
 )
 
 SHARED = (
-    _shared.blocks,
-    _shared.warps_per_block,
-    _shared.mem_insts,
-    _shared.total_insts,
+    _shared.blocks, _shared.warps_per_block, _shared.mem_insts, _shared.total_insts,
     _residency.busy_sms,
-)
+)  # fmt: skip
 #: Fewer accesses, fewer SMs or a slower clock reduce the power of the unit with the most power.
 _UNITS = tuple(unit[0] for unit in _unit_power.UNITS)
 _SHARES = {name: f"{name}_power" for name in (*_UNITS, "const_sm", "activation")}

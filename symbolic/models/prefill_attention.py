@@ -5,7 +5,8 @@ tensor cores and an exponential of each score between them. Tiles that the mask 
 whole. Blocks differ in length, because late queries see more keys. The time is that of the mean
 multiprocessor plus a part of the longest block, but not less than that of the longest block. Before
 the blocks run, rotated queries, keys and values are written in the number type of the cache, and
-read again. No time is below the floor of the machine.
+read again. No time is below the floor of the machine. If ``lengths`` is given, it is the law of the
+lengths of the prompts of a batch, and the work is the mean of all prompts.
 
 Ten numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together.
@@ -18,7 +19,8 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, prefill_keys, rate_and_interval
+from symbolic.models import _attention
+from symbolic.models._attention import DATA, EQUAL, mean_over_lengths, prefill_keys
 from symbolic.models._labels import by_label
 from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
 from symbolic.quantity_rows.language_models import PREFILL_NUMBERS
@@ -38,7 +40,12 @@ FLASH = "Dao 2023 (FlashAttention-2), 3.3: a block for each tile of queries of a
 #: Number of queries that a block computes.
 TILE = 128.0
 
-SHARED = (*KV_ELEMENT_BYTES, prefill_keys, *rate_and_interval("prefill"))
+SHARED = (
+    *_attention.KV_ELEMENT_BYTES,
+    *_attention.length_equations("seq_len", "longest_prompt"),
+    prefill_keys,
+    *_attention.rate_and_interval("prefill"),
+)
 
 # --- Quantities that depend on the number type of the cache, which the products also use
 
@@ -69,7 +76,7 @@ def prefill_dim(head_dim):
     return power(2, ceil(log2(head_dim)))
 
 
-@equation(source="by definition, of a causal mask")
+@equation(source="by definition, of a causal mask", when=EQUAL)
 def prefill_scores(seq_len, prefill_keys):
     """Number of query-key pairs of one head and sequence that the mask keeps. [pairs]
 
@@ -79,25 +86,46 @@ def prefill_scores(seq_len, prefill_keys):
     return prefill_keys * (prefill_keys + 1) / 2 + (seq_len - prefill_keys) * prefill_keys
 
 
-@equation(source=FLASH)
+@equation(source=FLASH, when=EQUAL)
 def prefill_tiles(seq_len):
     """Number of blocks of one head and sequence. [blocks]"""
     return ceil(seq_len / TILE)
 
 
-@equation(source=FLASH)
+@equation(source=FLASH, when=EQUAL)
 def prefill_late_tiles(prefill_tiles, prefill_keys):
     """Number of blocks whose windows begin after the first key. [blocks]"""
     return maximum(prefill_tiles - ceil(prefill_keys / TILE), 0)
 
 
-@equation(source="tiles of keys that the mask crosses are computed whole")
+@equation(source="tiles of keys that the mask crosses are computed whole", when=EQUAL)
 def prefill_masked_scores(
     seq_len, prefill_tiles, prefill_late_tiles, prefill_diagonal_keys, prefill_edge_keys
 ):
     """Number of pairs of one head and sequence that are computed but masked. [pairs]"""
     diagonal = minimum(TILE, seq_len) * prefill_tiles * prefill_diagonal_keys
     return diagonal + TILE * prefill_late_tiles * prefill_edge_keys
+
+
+def _scores(length, window):
+    return prefill_scores(length, prefill_keys(length, window))
+
+
+def _late_tiles(length, window):
+    return prefill_late_tiles(prefill_tiles(length), prefill_keys(length, window))
+
+
+def _masked_scores(length, window, *keys):
+    return prefill_masked_scores(length, prefill_tiles(length), _late_tiles(length, window), *keys)
+
+
+EDGES = ("prefill_diagonal_keys", "prefill_edge_keys")
+OF_RANDOM_LENGTHS = (
+    mean_over_lengths("prefill_scores", _scores, "window"),
+    mean_over_lengths("prefill_tiles", prefill_tiles),
+    mean_over_lengths("prefill_late_tiles", _late_tiles, "window"),
+    mean_over_lengths("prefill_masked_scores", _masked_scores, "window", *EDGES),
+)
 
 
 @equation(source=f"{FLASH}; products and exponentials overlap in part")
@@ -125,7 +153,7 @@ def prefill_mean_time(
 
 @equation(source=FLASH)
 def prefill_longest_time(
-    seq_len,
+    longest_prompt,
     prefill_block_time,
     prefill_score_time,
     prefill_keys,
@@ -136,8 +164,9 @@ def prefill_longest_time(
     """Time of the block of the last queries. [s]"""
     windowed = prefill_keys + TILE + prefill_edge_keys
     causal = prefill_keys + prefill_diagonal_keys
-    keys = minimum(where(prefill_late_tiles > 0, windowed, causal), seq_len + prefill_diagonal_keys)
-    return prefill_block_time + prefill_score_time * minimum(TILE, seq_len) * keys
+    keys = where(prefill_late_tiles > 0, windowed, causal)
+    keys = minimum(keys, longest_prompt + prefill_diagonal_keys)
+    return prefill_block_time + prefill_score_time * minimum(TILE, longest_prompt) * keys
 
 
 @equation(source="Graham 1969: mean work and a part of the longest job")

@@ -2,9 +2,10 @@
 
 The switch ``processor`` chooses the form: warps on the multiprocessors of a GPU, or one thread on
 each core of a CPU (``warps_per_sm`` and ``warp_size`` are 1, and SMs are cores). ``printed``
-selects the equations as printed: other warps do not hide the wait for results, and the suggested
-number of warps is scaled. With ``saturation = "requests"`` all requests of a warp share the
-bandwidth (Fig. 119), whereas Eq. 71 counts one request per warp.
+selects the equations as printed: other warps do not hide the wait for results, ``flops`` may exceed
+what the units do in the time, and the suggested number of warps is scaled. With ``saturation =
+"requests"`` all requests of a warp share the bandwidth (Fig. 119), whereas Eq. 71 counts one
+request per warp.
 
 ``l1_share`` and ``l2_share`` are the shares of requests that hit the caches. ``flops_l1`` is the
 result if all requests hit the first cache, ``flops_dram`` the result if none hits a cache.
@@ -24,17 +25,12 @@ import math
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _unit_power
 from symbolic.models._shared import CORRECTED, PRINTED
-from symbolic.ops import ceil, divide, floor, maximum, minimum, where
+from symbolic.ops import divide, floor, maximum, minimum, where
 
 OUTPUTS = (
-    "flops",
-    "effective_ratio",
-    "mwp",
-    "category",
-    "suggested_sms",
-    "suggested_warps",
+    "flops", "effective_ratio", "mwp", "category", "suggested_sms", "suggested_warps",
     "clock_reduction",
-)
+)  # fmt: skip
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
@@ -124,13 +120,19 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
-@equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
+@equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N", when=CORRECTED)
 def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
     """Cycles from the first request of a core to the end of its last request. [cycles]
 
     MWP − 1 is replaced by 0 if MWP is below 1, as in chapter 2.
     """
     return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
+
+
+@equation(name="overlapped_mem_cycles", source="Hong 2012, Eq. 80", when=PRINTED)
+def overlapped_mem_cycles_printed(divided_mem_cycles, effective_comp, mwp):
+    """Cycles from the first request of a core to the end of its last, as printed. [cycles]"""
+    return divided_mem_cycles + effective_comp * (mwp - 1)
 
 
 serial_comp_cycles = serial_mem_cycles.copy_as(
@@ -269,13 +271,18 @@ def bandwidth_excess(mwp_app, mwp_bw):
 
 @equation(source="Hong 2012, Eqs. 83-88", symbol=r"\#ActiveSM / \alpha")
 def suggested_sms(active_sms, mwp_bw, mwp_app):
-    """Smallest number of cores that use the full bandwidth. [SMs]
+    """Largest number of cores for which the bandwidth is sufficient (Eq. 84); at least 1. [SMs]
+
+    The published 13 and 10 are the quotient rounded up, ``ceil(active_sms / bandwidth_excess)``,
+    and do not satisfy Eq. 84.
 
     >>> [suggested_sms(16.0, 592 / 16, 2.0 * warps) for warps in (16.0, 24.0, 32.0)]
-    [16.0, 13.0, 10.0]
+    [16.0, 12.0, 9.0]
     """
-    reached = ceil(divide(active_sms * mwp_bw, mwp_app, at_zero=math.inf))
-    return maximum(minimum(active_sms, reached), 1)
+    enough = active_sms * mwp_bw
+    most = floor(divide(enough, mwp_app, at_zero=math.inf))
+    most = where(enough < most * mwp_app, most - 1, most)  # quotient rounded up
+    return maximum(minimum(active_sms, most), 1)
 
 
 @equation(source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
@@ -327,9 +334,10 @@ def flops_without_memory(peak_achievable, perfect_cycles, comp_cycles):
 
 
 @equation(source="Hong 2012, Fig. 108, no ILP")
-def flops_without_ilp(flops_without_memory, ilp):
+def flops_without_ilp(peak_achievable, perfect_cycles, issued_cycles, comp_cycles, ilp):
     """Operations per second if memory took no time and instructions issued one by one. [1/s]"""
-    return flops_without_memory / ilp
+    slower = maximum(issued_cycles * ilp, comp_cycles)
+    return peak_achievable * divide(perfect_cycles, slower, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eqs. 77-82, of all warps", symbol=r"Exec\_cycles")
@@ -337,8 +345,8 @@ def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
     """Cycles of the whole workload. [cycles]
 
     The thesis gives only operations per second. Here the warps of a core run in turns of N warps; a
-    grid that does not fill the cores takes one turn. On a GPU with an ILP of 1, the time equals the
-    number of floating-point operations divided by ``flops``.
+    grid that does not fill the cores takes one turn. If it fills them, the time equals the number
+    of floating-point operations divided by ``flops``, except as printed.
     """
     turns = maximum(divide(warps_run_per_sm, warps_per_sm, at_zero=1.0), 1)
     return period_cycles * where(mem_insts > 0, mem_insts, 1.0) * turns

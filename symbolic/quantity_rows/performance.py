@@ -193,6 +193,7 @@ THROUGHPUT = (
     row("lane_passes", "", RATIO, "times that an instruction of a warp fills the units", (1, 4)),
     row("dependency_factor", "", RATIO, "slowdown by waits for results (DEP_Effect)", (1, 8)),
     row("perfect_cycles", "cycle", NONNEG, "cycles of a warp's floating point", (10, 1e5)),
+    row("issued_cycles", "cycle", NONNEG, "cycles in which a warp's instructions issue", (10, 1e5)),
     row("effective_comp", "cycle", NONNEG, "computation per memory instruction", (1, 1000)),
     row("effective_perfect", "cycle", NONNEG, "floating point per memory instruction", (1, 1000)),
     row("transactions_per_request", "", RATIO, "transactions of a warp's request", (1, 32)),
@@ -227,10 +228,6 @@ THROUGHPUT = (
 )  # fmt: skip
 
 
-def _law(name: str, meaning: str) -> Quantity:
-    return replace(quantity(name, labels=(), meaning=meaning), is_law=True)
-
-
 LAUNCH = (
     switch(
         "dispatch",
@@ -253,7 +250,9 @@ LAUNCH = (
     row("step_cycles", "cycle", POS, "cycles of one step of an item's work", (1, 1e4)),
     row("item_step_time", "s", POS, "time of one step of one lane's item", (1e-9, 1e-5)),
     row("step_time", "s", POS, "time of one step of an item that lanes share", (1e-9, 1e-5)),
-    _law("launch_steps", "law of the steps of a launch"),
+    replace(
+        quantity("launch_steps", labels=(), meaning="law of the steps of a launch"), is_law=True
+    ),
     row("launch_steps_mean", "", NONNEG, "mean steps of a launch"),
     row("launch_steps_std", "", NONNEG, "standard deviation of the steps of a launch"),
     row("launch_time", "s", NONNEG, "time of a launch (a law)"),

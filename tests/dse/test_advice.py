@@ -282,9 +282,10 @@ def test_worked_example() -> None:
     move = result["departure_delay_uncoalesced", "lower"]
     assert (move.until, move.next_limiter) == (pytest.approx(0.8, rel=1e-12), ("bandwidth",))
     assert (move.next_bound, move.equation, move.helps) == ("memory bound", "mwp_peak_bw", True)
-    # 1 + 4380/(4 (c + 6)) = 2.28125
+    # Eq. 22 = Eq. 23: 4380 · 20/2.28125 + 1.28125 C/6 = 730 + 20 C, with C = 4 (c + 6)
     move = result["comp_insts", "raise"]
-    assert move.until == pytest.approx(4380 / 1.28125 / 4 - 6, rel=1e-12)
+    border = (4380 * 20 / 2.28125 - 730) / (20 - 1.28125 / 6)
+    assert move.until == pytest.approx(border / 4 - 6, rel=1e-12)
     assert (move.next_bound, move.equation, move.helps) == ("computation bound", "case", False)
     # bandwidth sets MWP below 2.28125/28.515625 of 80 GB/s; until there nothing changes
     move = result["mem_bandwidth", "lower"]

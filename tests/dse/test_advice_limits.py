@@ -331,7 +331,7 @@ def test_moves_of_a_designer_end_at_the_extreme_shipped_machine() -> None:
     """An H100 was advised to raise its clock to 6.7 GHz."""
     files = Path("dse/data/machines").glob("*.toml")
     rows = [re.search(r'boost_clock = .*?"([0-9.]+) MHz', path.read_text()) for path in files]
-    fastest = max(float(found[1]) for found in rows if found)
+    fastest = max(float(row[1]) for row in rows if row)
     moves = helping_moves("h100_sxm")
     move = moves["core_clock"]
     assert move.until == fastest * 1e6

@@ -68,6 +68,8 @@ MISUSED = [
     ("optimum study.toml", "give --minimize or --maximize"),
     ("optimum study.toml --minimize tim", "did you mean 'time'?"),
     ("optimum study.toml --minimize time --where time<=1kg", "kg"),
+    ("optimum study.toml --minimize time --per machine", "per = 'machine' is no axis"),
+    ("optimum best.csv", "give --minimize or --maximize"),
     ("optimum study.toml --minimize time --maximize case", "both minimize and maximize"),
     ("optimum other.txt --minimize time", "expected one of"),
     ("optimum dir.zarr --minimize time", "no zarr store that can be read"),
@@ -98,6 +100,7 @@ def test_misuse_is_2(run: Run, command: str, message: str) -> None:
     Path("goal.toml").write_text(study + '[best]\nminimize = "tim"\n')
     Path("per.toml").write_text(study + '[best]\nminimize = "time"\nper = ["machine"]\n')
     Path("table.toml").write_text("best = 3\n" + study)
+    Path("best.csv").write_text("best,time [s]\n1,2\n")  # the column is no query
     Path("other.txt").write_text("")
     Path("dir.zarr").mkdir()
     assert message in run(*command.split(" "), status=2).stderr

@@ -67,7 +67,7 @@ def test_numbers_that_follow_from_a_machine_are_first_guesses() -> None:
     known: dict[str, Any] = {"model": "gemm", "machine": "a40"}
     time = dse.evaluate(**known, m=m, n=n, k=k, dtype="bf16", outputs=["time"], **true).time.values
     result = dse.calibrate({"m": m, "n": n, "k": k, "time": time}, set={"dtype": "bf16"}, **known)
-    assert result.set["gemm_dram_share"] == pytest.approx(0.794)
+    assert result.set["gemm_dram_share"] == pytest.approx(0.787)
     for name, value in true.items():
         assert result.set[name] == pytest.approx(value, rel=1e-6)
 

@@ -305,6 +305,8 @@ def test_a_study_of_several_models_on_the_command_line(tmp_path: Any) -> None:
     best = runner.invoke(main, ["optimum", str(path), "--minimize", "time", "--per", "model"])
     assert best.exit_code == 0, best.output
     assert [line.split()[0] for line in best.stdout.splitlines()[-2:]] == ["occupancy"] * 2
+    mixed = runner.invoke(main, ["optimum", str(path), "--minimize", "time"])
+    assert "the most optimistic of several models" in mixed.stdout
     one = path.with_name("one.toml")
     one.write_text(STUDY.replace("[", "", 1).replace(', "occupancy + transit + transit_time"]', ""))
     done = runner.invoke(main, ["disagreement", str(one)])

@@ -286,8 +286,8 @@ def test_sms_that_the_equations_tell_where_the_model_yields_them() -> None:
     study = dse.Study(model="occupancy + throughput + power", **given)
     ax = plots.sms(study, quantity="flops")
     result = dse.Study(**{**vars_of(study), "outputs": ["suggested_sms"]}).run().suggested_sms
-    assert result.values[-1] == 4
-    assert line(ax, "by the bandwidth: 4")[0].tolist() == [4, 4]
+    assert result.values[-1] == 3
+    assert line(ax, "by the bandwidth: 3")[0].tolist() == [3, 3]
     assert not [x for x in ax.get_lines() if str(x.get_label()).startswith("by the equation")]
 
 

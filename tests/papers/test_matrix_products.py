@@ -130,7 +130,7 @@ def test_the_naive_product_reaches_the_bandwidth_at_11_sms() -> None:
     assert float(result.sms_at_peak_bw) == pytest.approx(10.77, abs=0.005)
     assert int(result.optimal_sms) == 11
     crowded = products(0).sel(workload="nmat", threads_per_block=256)
-    assert int(crowded.suggested_sms) == 4  # the 4 printed for 32 warps is that of 48
+    assert int(crowded.suggested_sms) == 3  # 3.6: the 4 printed for 32 warps is that of 48
 
 
 def test_sms_suggested_for_the_naive_product_do_more_for_each_watt() -> None:

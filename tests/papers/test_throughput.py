@@ -142,22 +142,56 @@ def test_the_four_levels_of_fig_108_are_in_order(point: Point) -> None:
     assert got["flops_without_ilp"] <= got["flops_without_memory"]
 
 
+def count_work(got: Point, lanes: Any) -> Any:
+    """Return the floating-point operations of all warps that run."""
+    operations = got["narrow_fp_insts"] + got["wide_fp_insts"] * (
+        2 if got["processor"] == "gpu" else 1
+    )
+    return operations * lanes * got["warps_run_per_sm"] * got["active_sms"]
+
+
 @exactly
-@given(points, st.sampled_from(["scalar", "wide"]))
-def test_flops_times_time_is_the_work(point: Point, kind: str) -> None:
-    """The limit if ILP is as many units as one thread can fill, and a CPU runs one kind alone."""
-    gpu = point["processor"] == "gpu"
-    off = ("fp_vec_insts", "fp_vec_fused_insts") if kind == "scalar" else ("fp_insts",)
-    off = () if gpu else (*off, "fp_fused_insts")
-    units = "fp_units" if kind == "scalar" else "simd_units"
-    changed = dict.fromkeys(off, Fraction(0)) | {"ilp": Fraction(1) if gpu else point[units]}
-    changed |= {"warp_size": Fraction(64 if gpu else 1)}
-    turns = 3 * int(point["warps_per_sm"])
-    changed |= {"warps_run_per_sm": Fraction(turns)}
-    got = solve_at(point, **changed)
-    threads = got["warp_size"] * turns * got["active_sms"]
-    operations = got["narrow_fp_insts"] + got["wide_fp_insts"] * (2 if gpu else 1)
-    assert got["flops"] * got["time"] == operations * threads
+@given(points, st.sampled_from([1, 32, 64]))
+def test_flops_times_time_is_the_work(point: Point, lanes: int) -> None:
+    """Whatever the ILP and the mix of instructions; and no rate is above that of the units."""
+    lanes = lanes if point["processor"] == "gpu" else 1
+    point |= {"warp_size": Fraction(lanes), "warps_run_per_sm": 3 * point["warps_per_sm"]}
+    got = solve_at(point)
+    assert got["flops"] * got["time"] == count_work(got, lanes)
+    assert got["flops"] <= got["peak_achievable"] <= max(got["peak_narrow"], got["peak_wide"])
+    if got["processor"] == "gpu":
+        most = got["active_sms"] * got["fp_units"] * got["core_clock"]
+        assert (got["narrow_fp_insts"] + got["wide_fp_insts"]) * got["flops"] <= most * (
+            got["narrow_fp_insts"] + 2 * got["wide_fp_insts"]
+        )
+
+
+def test_flops_times_time_is_the_work_on_every_machine() -> None:
+    """Work is conserved at 10,000 random points, and no rate is above that of the units."""
+    machines = [name for name in dse.machines() if "fp_units" in dse.machine(name).values]
+    assert len(machines) >= 30
+    random, count = np.random.default_rng(1), -(-10_000 // len(machines))
+    names = ("fp_insts", "fp_fused_insts", "fp_vec_insts", "fp_vec_fused_insts", "int_insts")
+    wanted = ["flops", "time", "narrow_fp_insts", "wide_fp_insts", "active_sms", "warp_size"]
+    for machine in machines:
+        cpu = machine == "e5645_x2"
+        warps = np.ones(count) if cpu else random.integers(1, 25, count).astype(float)
+        given_: Point = {name: random.integers(0, 40, count).astype(float) for name in names}
+        given_ |= {"mem_insts": random.integers(0, 5, count).astype(float), "warps_per_sm": warps}
+        given_ |= {"ilp": random.uniform(1, 4, count), "mem_strength": random.uniform(1, 4, count)}
+        given_ |= {"dependency_distance": random.uniform(1, 8, count), "inst_latency": 20.0}
+        given_ |= {"mem_latency_dram": random.uniform(200, 800, count)}
+        ds = dse.evaluate(
+            *("throughput",),
+            machine=machine,
+            outputs=[*wanted, "peak_narrow", "peak_wide"],
+            warps_run_per_sm=3 * warps,
+            **given_,
+        )
+        operations = ds.narrow_fp_insts + ds.wide_fp_insts * (1 if cpu else 2)
+        work = operations * ds.warp_size * 3 * warps * ds.active_sms
+        np.testing.assert_allclose(ds.flops * ds.time, work, rtol=1e-12, err_msg=machine)
+        assert np.all(ds.flops <= np.maximum(ds.peak_wide, ds.peak_narrow) * (1 + 1e-12)), machine
 
 
 def test_fused_instructions_are_two_on_a_cpu() -> None:
@@ -364,17 +398,17 @@ def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulp
 
 @exactly
 @given(points)
-def test_suggested_sms_are_the_last_step_before_the_bandwidth_suffices(point: Point) -> None:
+def test_suggested_sms_are_the_most_for_which_the_bandwidth_suffices(point: Point) -> None:
+    """Eq. 84, unless even one SM asks for more; and one SM more would not satisfy it."""
     got = solve_at(point)
     suggested = got["suggested_sms"]
     assert 1 <= suggested <= got["active_sms"]
     assert suggested == int(suggested)
-    if suggested >= 2:
-        fewer = solve_at(point, active_sms=suggested - 1)
-        assert fewer["mwp_app"] <= fewer["mwp_bw"]
+    there = solve_at(point, active_sms=suggested)
+    assert there["mwp_app"] <= there["mwp_bw"] or suggested == 1
     if suggested < got["active_sms"]:
-        there = solve_at(point, active_sms=suggested)
-        assert there["mwp_app"] >= there["mwp_bw"]
+        more = solve_at(point, active_sms=suggested + 1)
+        assert more["mwp_app"] > more["mwp_bw"]
 
 
 @given(st.floats(LOWEST_K, HIGHEST_K, exclude_min=True, exclude_max=True))
@@ -384,14 +418,18 @@ def test_all_published_counts_follow_from_one_k(k: float) -> None:
     given_ = {"warps_per_sm": [8, 16, 24, 32], "bw_per_warp": f"mem_bandwidth / {k!r}"}
     for name, sms in expected.items():
         ds = dse.evaluate("throughput", machine="gtx580", workload=name, **given_)
-        assert ds.suggested_sms.values.tolist() == sms
+        excess = dse.evaluate(
+            "throughput", machine="gtx580", workload=name, outputs=["bandwidth_excess"], **given_
+        )
+        assert np.ceil(16 / excess.bandwidth_excess.values).tolist() == sms
+        assert ds.suggested_sms.values.tolist() == [16, 16, *(n - (n < 16) for n in sms[2:])]
         assert ds.suggested_warps.values[-1] == (32 if name == "cmem" else 18)
     assert [previous_sms(warps, k) for warps in (8, 32)] == [16, 16]
     assert previous_sms(48, k) < 16  # the only N for which it spares any
 
 
 def test_no_other_k_gives_the_published_counts() -> None:
-    assert benchmark("dmadd", "suggested_sms", 24, LOWEST_K) == 12
+    assert 16 / benchmark("dmadd", "bandwidth_excess", 24, LOWEST_K) == 12
     assert benchmark("dmadd", "suggested_warps", 32, HIGHEST_K) == 19
 
 
@@ -452,7 +490,7 @@ def test_advice() -> None:
     assert set(suggested) == {"suggested_sms", "suggested_warps", "clock_reduction"}
     for name, output in suggested.items():
         assert output.value == evaluate(name, **point)
-    assert (suggested["suggested_sms"].value, suggested["suggested_sms"].of) == (8, "active_sms")
+    assert (suggested["suggested_sms"].value, suggested["suggested_sms"].of) == (7, "active_sms")
     move = advice["mem_bandwidth"]
     assert move.next_bound == CATEGORIES[4]
     assert move.until == pytest.approx(150e9 * 0.85 * 48 / evaluate("mwp_bw", **point))

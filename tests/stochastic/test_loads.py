@@ -222,6 +222,23 @@ def test_joint_law_of_a_trace() -> None:
     table = loads(None, counts=[[1, 2, 3], [0, 6, 0]], tile=2).joint("largest", "tiles")
     assert table.sel(largest=3, tiles=4) == table.sel(largest=6, tiles=3) == 0.5
     assert table.sum() == 1
+    with pytest.raises(LawError, match="larger units"):
+        loads(None, counts=[[0, 1], [2**40, 2**40]]).joint("largest", "tiles")
+
+
+def test_means_of_many_items_are_sums_of_binomial_means() -> None:
+    """131,072 items: E Σ ⌈n / tile⌉ is the sum of Σ P(n > j·tile) over bins; P(n = 0) likewise."""
+    items, tile = 131_072, 128
+    shares = np.random.default_rng(3).dirichlet(np.full(256, 0.3))
+    law = loads(items, probabilities=shares, tile=tile)
+    laws = scipy.stats.binom(items, shares[:, None])
+    tiles = laws.sf(np.arange(0, items, tile)).sum()
+    for number, mean in ((law.tiles, tiles), (law.occupied, laws.sf(0).sum())):
+        assert abs(number.mean() - mean) <= number.error * (number.high - number.low + 1)
+    with_two = loads(items, probabilities=[0.3, 0.7])
+    values = np.arange(91_000, 92_500)
+    exact = scipy.stats.binom(items, 0.7)
+    assert np.abs(with_two.largest.cdf(values) - exact.cdf(values)).max() <= with_two.largest.error
 
 
 # --- limits
@@ -270,6 +287,8 @@ def test_estimates_say_so() -> None:
     assert (law.method, law.largest.is_estimate) == ("simulation", True)
     assert 0.01 < law.largest.error < 0.02
     assert not loads(10, 4).largest.is_estimate
+    for weights in (Pmf.geometric(1e-6), Pmf.from_scipy(scipy.stats.zipf(1.5)), "power: 3, 1, 9"):
+        assert loads(5, 3, weights=weights).method == "simulation"
 
 
 def test_weights_may_be_laws_of_scipy() -> None:
@@ -298,6 +317,7 @@ def test_weights_may_be_laws_of_scipy() -> None:
         ({"items": 3, "bins": 2, "weights": "power: 1.2"}, "power:EXPONENT,LOW,HIGH"),
         ({"items": 3, "bins": 2, "weights": "power: 1.2, 2, 1"}, "above low"),
         ({"items": 3, "bins": 2, "weights": "dirichlet: 0"}, "concentration"),
+        ({"items": 3, "bins": 2, "weights": "dirichlet: 1e300"}, "equal probabilities"),
         ({"items": 3, "bins": 2, "weights": "dirichlet: x"}, "no number"),
         ({"items": 3, "bins": 2, "weights": "zipf: 2"}, "names no family"),
         ({"items": 3, "bins": 2, "weights": 7}, "expected a law"),

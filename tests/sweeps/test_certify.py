@@ -113,7 +113,7 @@ def test_axes_are_merged() -> None:
 
 
 def test_limits_of_conditions_tighten_objectives_and_change_no_value() -> None:
-    """Where q >= c must hold, max(q, c) is q; the bound of a whole box becomes at least that."""
+    """If q >= c must hold, max(q, c) is q, and the bound of a whole box is tighter."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
         sizes = {name: int(rng.integers(1, 7)) for name in "abc"}

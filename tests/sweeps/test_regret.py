@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import dse
+from sweeps.bounds.compiled.depth_first import bound_box, make_buffers
+from sweeps.bounds.compiled.tape import encode_tape
 from sweeps.bounds.problem import BoxProblem
 from sweeps.bounds.rounded_shares import spread_limits
 from sweeps.bounds.search import Incumbent, search
