@@ -16,9 +16,11 @@ import sympy
 from symbolic.equation import Equation, EquationSet
 from symbolic.errors import DseError
 from symbolic.exact import replace_rounding, to_exact
+from symbolic.expression import parse_output
 from symbolic.graph import Graph
 from symbolic.ops import SYMPY, Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity
+from symbolic.statistics import Statistic, StatisticName
 
 
 def symbol(row: Quantity) -> Any:
@@ -70,14 +72,25 @@ def inline(
 
 def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> Any:
     """Return the equation of a quantity; see :meth:`symbolic.model.Model.closed_form`."""
-    _require_equation(graph, name)
     quantities = graph.model.quantities
+    known = name if name in quantities else parse_output(name, quantities)
+    if isinstance(known, StatisticName) and known.statistic.kind == "at":
+        return to_sympy(_value_at(graph, known.statistic, expand is True), quantities)
+    _require_equation(graph, name)
     if expand is True:
         return to_sympy(graph.flat(name), quantities)
     chosen = () if expand is False else (expand,) if isinstance(expand, str) else tuple(expand)
     for other in chosen:
         _require_equation(graph, other)
     return to_sympy(inline(graph, (name, *chosen))[name], quantities)
+
+
+def _value_at(graph: Graph, at: Statistic, expand: bool) -> Node:
+    """Return a value with axes replaced by rules; that the rules fit the axes is not tested."""
+    rules = dict(zip(at.axes, map(graph.flatten, at.rules) if expand else at.rules, strict=True))
+    names = {n for n in graph.definitions if expand or graph.ancestors([n]) & rules.keys()}
+    trees = inline(graph, names, rules)
+    return substitute(at.argument, {name: trees[name] for name in references(at.argument)})
 
 
 def _require_equation(graph: Graph, name: str) -> None:

@@ -20,7 +20,16 @@ from symbolic import ops
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.ops import Node, reference
 from symbolic.quantity import Quantity
-from symbolic.statistics import DESIGN, DRAW, STATISTICS, Statistic, StatisticName, exclude_axes
+from symbolic.statistics import (
+    ABSOLUTE,
+    DESIGN,
+    DRAW,
+    STATISTICS,
+    Statistic,
+    StatisticName,
+    exclude_axes,
+    statistics_of,
+)
 from symbolic.terms import (
     FUNCTIONS,
     ExpressionNameError,
@@ -348,7 +357,8 @@ class _Parser:
     def _parse_call(self, token: Token) -> Term:
         name = token.text
         if name in STATISTICS:
-            return self._parse_statistic(token)
+            rules = STATISTICS[name].has_rules
+            return self._parse_at_rules(token) if rules else self._parse_statistic(token)
         if name not in FUNCTIONS:
             if name in self.quantities:
                 self.formula.fail(
@@ -424,6 +434,61 @@ class _Parser:
         result = Term(node, kind_dimension, word.position, self._end_position())
         self.statistics.append((result, about))
         return result
+
+    def _parse_at_rules(self, word: Token) -> Term:
+        """Parse ``at(time, splits, rule)``, where ``splits = rule`` may be written for both."""
+        kind, source = word.text, self.formula
+        opening = self._advance()
+        first = require_number(source, self._parse_expression(0))
+        rules: dict[str, Term] = {}
+        absolute = ""
+        fits = True
+        while fits and self._current.text == ",":
+            self._advance()
+            self._skip_argument_name("kind")
+            axis = self._current
+            fits = axis.kind == "name" and self._peek(1).text in (",", "=")
+            if rules and kind == "regret" and axis.text in (ABSOLUTE, '"absolute"'):
+                self._advance()
+                absolute, fits = ABSOLUTE, self._current.text == ")"
+                break
+            fits = fits and axis.text not in rules
+            if fits:
+                self.index += 2
+                self._skip_argument_name("rule")
+                rule = rules[axis.text] = require_number(source, self._parse_expression(0))
+                if statistics_of([rule.node]):
+                    source.fail("a rule contains no statistic: give it a name", rule.start)
+                if row := self.quantities.get(axis.text):
+                    _check_unit(source, rule, row, dimension(row.unit))
+        if self._current.text != ")" or not (fits and rules):
+            more = ", 'absolute'" if kind == "regret" else ""
+            source.fail(
+                f"{kind} takes a formula, then axes, each with the formula that replaces it: "
+                f"{kind}(time, splits, rule{more}), or {kind}(time, a, rule_a, b, rule_b)",
+                self._current.position,
+            )
+        self._expect_close(opening)
+        relative = kind == "regret" and not absolute
+        about = Statistic(
+            kind=kind,
+            argument=exclude_axes(first.node, tuple(rules)),
+            argument_text=self._formula_text(first),
+            axes=tuple(rules),
+            level_text=absolute,
+            rules=tuple(rule.node for rule in rules.values()),
+            rule_texts=tuple(self._formula_text(rule) for rule in rules.values()),
+            unit="" if relative else self._statistic_unit(first),
+        )
+        node = reference(StatisticName(about))
+        kind_dimension = _PLAIN if relative else first.dimension
+        result = Term(node, kind_dimension, word.position, self._end_position())
+        self.statistics.append((result, about))
+        return result
+
+    def _skip_argument_name(self, name: str) -> None:
+        if self._current.text == name and self._peek(1).text == "=":
+            self.index += 2
 
     def _statistic_unit(self, term: Term) -> str:
         """Return the unit of a term: that of a quantity, or the base unit of a formula."""

@@ -15,8 +15,9 @@ class Definition:
 
     ``kind`` is ``"given"`` (a leaf whose value the user gives), ``"default"`` (a leaf with its
     default value), ``"formula"`` (a formula of the user, or a default that names another quantity),
-    ``"equation"``, ``"table"`` (a leaf that a table equation computes before the grid), or
-    ``"statistic"`` (a leaf computed from the values of a formula along some axes).
+    ``"equation"``, ``"table"`` (a leaf that a table equation computes before the grid),
+    ``"statistic"`` (a leaf computed from the values of a formula along some axes), or
+    ``"expanded"`` (a statistic written as a formula of other quantities).
     """
 
     name: str

@@ -11,7 +11,7 @@ from symbolic.expression import parse_condition
 from symbolic.graph import Condition, Definition, Graph
 from symbolic.ops import Node, both, constant, reference, references, substitute, where
 from symbolic.statistic_laws import check_labels, law_definition
-from symbolic.statistics import StatisticName, check_direction
+from symbolic.statistics import StatisticName, check_direction, regret_formula
 
 #: Maximum number of equations that the error for a missing quantity names.
 _MAX_NAMED = 4
@@ -102,10 +102,13 @@ class _Resolver:
 
     def definition(self, name: str) -> Definition | None:
         if isinstance(name, StatisticName):
+            if name.statistic.kind == "regret":
+                node = regret_formula(name.statistic)
+                return Definition(name=name, kind="expanded", node=node, needs=references(node))
             result = law_definition(name, self.model, self.definition)
             if result is None:
                 check_direction(name)
-                needs = references(name.statistic.argument)
+                needs = references(name.statistic.argument, *name.statistic.rules)
                 result = Definition(name=name, kind="statistic", node=reference(name), needs=needs)
             return result
         if name not in self.values:

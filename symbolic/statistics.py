@@ -30,6 +30,8 @@ from symbolic.quantity import Domain, Quantity
 #: Names of axes in statistics. ``draw``: random draws. ``run``: repeated runs. ``design``: all
 #: other axes, except those of enclosing statistics.
 DRAW, RUN, DESIGN = "draw", "run", "design"
+#: The last argument of a regret that is a difference.
+ABSOLUTE = "'absolute'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,7 +41,8 @@ class Statistic:
     ``kind`` is a key of :data:`STATISTICS`. ``argument`` is the formula: a condition for
     ``chance``, a statistic for ``error``. ``argument_text`` and ``level_text`` are as the user
     wrote them. ``axes`` is ``("draw",)`` if the user wrote no axis. ``level`` is the level of a
-    quantile or tail. ``outer_axes`` are the axes of enclosing statistics; the axis name ``design``
+    quantile or tail. ``rules`` has, for each axis of ``at`` and ``regret``, the formula that
+    replaces the axis. ``outer_axes`` are the axes of enclosing statistics; the axis name ``design``
     excludes them.
     """
 
@@ -49,6 +52,8 @@ class Statistic:
     axes: tuple[str, ...]
     level: Fraction | None = None
     level_text: str = ""
+    rules: tuple[Node, ...] = ()
+    rule_texts: tuple[str, ...] = ()
     outer_axes: tuple[str, ...] = ()
     unit: str = ""
 
@@ -56,6 +61,10 @@ class Statistic:
     def formula_text(self) -> str:
         """Return the statistic as it is written in formulas, such as ``mean(time)``."""
         parts = [self.argument_text, *([self.level_text] if self.level_text else [])]
+        if self.rules:
+            pairs = zip(self.axes, self.rule_texts, strict=True)
+            parts[1:1] = [text for pair in pairs for text in pair]
+            return f"{self.kind}({', '.join(parts)})"
         if self.axes != (DRAW,) and self.kind != "error":
             parts += self.axes
         return f"{self.kind}({', '.join(parts)})"
@@ -84,6 +93,17 @@ class StatisticName(str):
         about = self.statistic
         domain = Domain.parse("[-inf, inf]")
         return Quantity(name=self, unit=about.unit, domain=domain, meaning=about.formula_text)
+
+
+def regret_formula(regret: Statistic) -> Node:
+    """Return a regret as a formula of the value at the rules and of the least value.
+
+    The regret is their quotient, or their difference if ``level_text`` is ``ABSOLUTE``.
+    """
+    value = reference(StatisticName(replace(regret, kind="at", level_text="")))
+    best = replace(regret, kind="best_low", level_text="", rules=(), rule_texts=())
+    least = reference(StatisticName(best))
+    return value - least if regret.level_text == ABSOLUTE else value / least
 
 
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
@@ -382,7 +402,8 @@ class StatisticRow:
     """A row of :data:`STATISTICS`.
 
     If ``has_level``, the statistic takes a level between 0 and 1 after the formula; with
-    ``includes_ends`` also the levels 0 and 1. ``direction_names`` are two statistics that replace
+    ``includes_ends`` also the levels 0 and 1. If ``has_rules``, each axis is followed by the
+    formula that replaces it. ``direction_names`` are two statistics that replace
     this one: the first if a formula should be small, the second if it should be large.
     ``undirected_text`` describes the statistic for an error about its direction. ``law`` computes
     the statistic of a law (None: impossible). ``formula`` returns the statistic as a formula of a
@@ -392,6 +413,7 @@ class StatisticRow:
     meaning: str
     has_level: bool = False
     includes_ends: bool = False
+    has_rules: bool = False
     direction_names: tuple[str, ...] = ()
     undirected_text: str = ""
     law: Callable[[LawValues], float] | None = None
@@ -406,6 +428,10 @@ STATISTICS: dict[str, StatisticRow] = {
     ),
     "chance": StatisticRow(
         "the probability of a condition", law=LawValues.chance, formula=NodeValues.mean
+    ),
+    "at": StatisticRow("the value with axes replaced by formulas", has_rules=True),
+    "regret": StatisticRow(
+        "the value with axes replaced by formulas, divided by the least value", has_rules=True
     ),
     "error": StatisticRow("half the width of the 95 % interval of a statistic"),
     "worst": StatisticRow(

@@ -17,6 +17,7 @@ from dse.study.study import BestQuery, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
 from stochastic.errors import LawError
+from sweeps.bounds.statistics_as_formulas import expand_statistics
 from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
@@ -285,6 +286,7 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
     """Return the data of the page of a study, and the JavaScript functions that it calls."""
     best = None if study.best is None else read_best(study.best)
     grid = _page_grid(study, best)
+    grid = expand_statistics(grid, inputs_move=True)
     _check_conditions(grid)
     goals = () if best is None else best.goals
     graphs = add_goals(grid.graphs, goals, grid.model.quantities)
@@ -340,8 +342,9 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
 
 
 def _check_conditions(grid: Grid) -> None:
-    for condition in grid.conditions:
-        if result := statistics_of([condition.node]):
+    flat = ((c, g.flat_condition(c)) for g in grid.graphs.values() for c in g.conditions)
+    for condition, node in flat:
+        if result := statistics_of([node]):
             raise DseError(
                 f"a page cannot evaluate the constraint {condition.text!r}: {result[0]} is "
                 "computed in Python for the values of the study; leave the constraint out, or "

@@ -29,6 +29,7 @@ from sweeps.bounds.problem import (
     evenly_spaced,
     order_by_similarity,
 )
+from sweeps.bounds.rounded_shares import spread_limits
 from sweeps.grid.build import fold_constants
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.grid import Leaf
@@ -66,8 +67,9 @@ def merge_axes(
         used[name] = Leaf(axes=axes, array=np.asarray(leaf.array[index]))
     plain = {name: float(leaf.array) for name, leaf in used.items() if not leaf.axes}
     roots = [_limit_values(each) for each in fold_constants([root, *more], plain, {})[0]]
-    known = {axis: index for axis, index in fixed.items() if axis in sizes}
     left = {axis: size for axis, size in sizes.items() if axis not in fixed}
+    roots = spread_limits(roots, used, left)
+    known = {axis: index for axis, index in fixed.items() if axis in sizes}
     merging = _AxisMerger(roots, used, left, stats or SearchStats(), unmerged_axis)
     while math.prod(merging.sizes.values()) > _MIN_POINTS and merging.step():
         pass
@@ -268,9 +270,14 @@ def _limit_values(root: Node) -> Node:
             small, large = test.args
             for op, limit, limited in (("maximum", small, large), ("minimum", large, small)):
                 # max(-0.0, 0) may be 0, so a limit of 0 could change the sign of a zero
-                if limit.op == "constant" and limit.args[0] != 0 and limited is not value:
+                fits = limit.op == "constant" and 0 < abs(limit.args[0]) < math.inf
+                if fits and limited is not value:
                     swap[id(limited)] = Node(op, (swap.get(id(limited), limited), limit))
-    return Node("where", (condition, *_replace_nodes([value], swap), undefined)) if swap else root
+    if not swap:
+        return root
+    (result,) = _replace_nodes([value], swap)
+    (condition,) = _replace_nodes([condition], {id(value): result})  # they share its steps
+    return Node("where", (condition, result, undefined))
 
 
 def _replace_nodes(roots: Sequence[Node], swap: Mapping[int, Node]) -> list[Node]:

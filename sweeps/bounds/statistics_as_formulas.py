@@ -14,7 +14,7 @@ import numpy as np
 
 from stochastic import sizes
 from sweeps.bounds.problem import BoxProblem
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid, Leaf, leaf_at
 from sweeps.grid.lazy_statistics import LazyStatistic
 from sweeps.runtime.interrupts import raise_if_interrupted
 from symbolic.graph import Definition, Graph
@@ -115,9 +115,11 @@ class _Expansion:
             cut = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
             if not cut:
                 return reference(name)
+            part = leaf_at(leaf, cut)
+            if not (part.axes or part.switch_axes):
+                return constant(float(part.array))
             text = f"{name} at {', '.join(f'{axis} {index}' for axis, index in cut.items())}"
-            if text not in self.leaves:
-                self.leaves[text] = _leaf_at(leaf, cut)
+            self.leaves.setdefault(text, part)
             return reference(text)
         assert isinstance(leaf, LazyStatistic)
         folding, values = leaf.group, []
@@ -138,9 +140,3 @@ class _Expansion:
         with np.errstate(all="ignore"):
             result = problem.step_trends(problem.whole_box)
         return not any(np.any(result[id(value)].enclosure.may_be_nan) for value in values)
-
-
-def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
-    left = tuple(axis for axis in leaf.axes if axis not in fixed)
-    return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

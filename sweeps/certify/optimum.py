@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,8 @@ from symbolic.ops import Node, both, constant, where
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
 _AXIS_VALUES, _PAIR_POINTS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR
 _ROUNDS = sizes.DESCENT_ROUNDS
+#: Maximum number of points over inner axes that are evaluated for the value of an answer.
+_MAX_INNER_POINTS = sizes.DESCENT_INNER
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
@@ -85,21 +87,31 @@ def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchCase:
-    """The grid under one label of each switch axis: an objective over the other axes."""
+    """The grid under one label of each switch axis: an objective over the other axes.
+
+    ``inner_sizes`` are the sizes of the axes that replace best values (`best_as_axis`).
+    """
 
     labels: Mapping[str, int]
     key: Key
     root: Node
     leaves: Leaves
     sizes: Mapping[str, int]
+    inner_sizes: Mapping[str, int] = field(default_factory=dict)
 
     def merged_problem(
         self, fixed: Mapping[str, int], stats: SearchStats, unmerged_axis: str | None = None
     ) -> MergedProblem:
         """Return the problem with some axes fixed and all others but ``unmerged_axis`` merged."""
-        return merge_axes(
-            self.root, self.leaves, self.sizes, fixed, stats, unmerged_axis=unmerged_axis
-        )
+        sizes = {**self.sizes, **self.inner_sizes}
+        return merge_axes(self.root, self.leaves, sizes, fixed, stats, unmerged_axis=unmerged_axis)
+
+    def improve_inner(self, place: Mapping[str, int], value: float) -> float:
+        """Return the least value at a point over the inner axes; ``value`` is one of them."""
+        if math.prod(self.inner_sizes.values()) > _MAX_INNER_POINTS:
+            return value
+        problem = self.merged_problem(place, SearchStats()).problem
+        return float(np.min(problem.values(problem.whole_box.all_points()), initial=value))
 
     def grid_index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
         """Return the index along every axis of the grid, including the switch axes."""
@@ -170,6 +182,8 @@ def best_in_cell(
         for part, goal, space in zip(cases, goals, spaces, strict=True):
             goal.tighten(least)
             place = None if goal.place is None else space.grid_place(goal.place)
+            if place is not None and part.inner_sizes and bound < least:
+                least = part.improve_inner({axis: place[axis] for axis in part.sizes}, least)
             if break_ties and bound == least < math.inf:
                 place, proven = first_configuration(space, tuple(part.sizes), place, least, stats)
                 settled &= proven

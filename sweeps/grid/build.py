@@ -300,7 +300,9 @@ def build_grid(
         if compute_statistics is not None and graph.statistics:
             from sweeps.grid.lazy_statistics import add_statistics
 
-            add_statistics(graph, complete[key], axis_of, set(switch_axes), compute_statistics)
+            graphs[key] = add_statistics(
+                graph, complete[key], axis_of, set(switch_axes), compute_statistics
+            )
     first = next(iter(graphs.values()))
     return Grid(
         model=model,

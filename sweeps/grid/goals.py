@@ -11,7 +11,9 @@ from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse
-from symbolic.ops import Node, both, constant, references, where
+from symbolic.node import conjuncts
+from symbolic.ops import Node, both, constant, references, walk, where
+from symbolic.primitives import PRIMITIVES
 from symbolic.statistics import resolve_direction
 
 #: Name of an objective in an answer if it is a formula instead of a quantity.
@@ -131,11 +133,36 @@ def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
     return text if text in quantities else formula
 
 
+def split_missing(root: Node) -> tuple[list[Node], Node]:
+    """Split a formula into tests and a value: it is NaN where a test fails, else the value.
+
+    Bounds of the value are then not weakened by the points where it is missing.
+    """
+    done: dict[int, tuple[dict[Node, None], Node]] = {}
+    for node in walk([root]):
+        tests: dict[Node, None] = {}
+        same = node
+        if node.op == "where" and repr(node.args[2]) == "nan":
+            below, value = done[id(node.args[1])]
+            done[id(node)] = {**dict.fromkeys(conjuncts(node.args[:1])), **below}, value
+            continue
+        if node.op in PRIMITIVES:
+            row = PRIMITIVES[node.op]
+            if row.propagates_nan and not row.is_condition:
+                for arg in node.args:
+                    tests |= done[id(arg)][0]
+                same = Node(node.op, tuple(done[id(arg)][1] for arg in node.args))
+        done[id(node)] = tests, same
+    result, value = done[id(root)]
+    return list(result), value
+
+
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """Return the signed objective, infinite where it has no value or where a condition fails."""
     graph = grid.graphs[key]
-    value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # False for NaN, and for infinity if the goal is to maximize
+    tests, value = split_missing(graph.flatten(goal.node(grid.model.quantities)))
+    # False for NaN, and for infinity if the goal is to maximize
+    holds = both(*tests, value > -math.inf)
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):

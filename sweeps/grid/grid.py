@@ -76,6 +76,14 @@ class Leaf:
         return Leaf(axes=order, array=array, switch_axes=self.switch_axes)
 
 
+def leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
+    """Return a leaf at fixed indices of some of its axes, over its other axes."""
+    cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
+    left = tuple(axis for axis in leaf.axes if axis not in fixed)
+    array = np.asarray(cut.align_to(left))
+    return Leaf(axes=left, array=array, switch_axes=leaf.switch_axes, failures=cut.failures)
+
+
 def compute_pending(leaves: Iterable[Leaf]) -> None:
     """Compute all leaves that are not computed yet. One pass serves all leaves that share it."""
     passes: dict[int, list[Any]] = {}

@@ -18,11 +18,20 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.axes import Axis
-from sweeps.grid.grid import POINT_AXIS, Grid, Leaf, gather_points, subgrid
+from sweeps.grid.grid import POINT_AXIS, Grid, Leaf, gather_points, leaf_at, subgrid
+from sweeps.grid.replaced_axes import replace_axes, value_tests
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
-from symbolic.graph import Graph
-from symbolic.ops import Node, both, constant, reference, references, where
-from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
+from symbolic.graph import Condition, Definition, Graph
+from symbolic.ops import Node, both, constant, reference, references, substitute, where
+from symbolic.statistics import (
+    DESIGN,
+    DRAW,
+    RUN,
+    STATISTICS,
+    Statistic,
+    StatisticName,
+    statistics_of,
+)
 
 Floats = NDArray[np.float64]
 #: Function that takes formulas over one grid, and returns a mapping of names to statistics.
@@ -182,6 +191,20 @@ class LazyStatistic(Leaf):
         return LazyStatistic(self.group, self.name, order, self.switch_axes)
 
 
+def _in_order(definitions: Mapping[str, Definition]) -> dict[str, Definition]:
+    """Return the definitions in an order in which each follows those that it needs."""
+    result: dict[str, Definition] = {}
+    stack = [*definitions][::-1]
+    while stack:
+        name = stack[-1]
+        missing = [need for need in definitions[name].needs if need not in result]
+        if missing and name not in result:
+            stack += reversed(missing)
+        else:
+            result[stack.pop()] = definitions[name]
+    return result
+
+
 def _computed_leaf(axes: tuple[str, ...], array: Floats, switch_axes: tuple[str, ...]) -> Leaf:
     return Leaf(axes=axes, array=array, switch_axes=switch_axes)
 
@@ -192,28 +215,33 @@ def add_statistics(
     axes: Mapping[str, Axis],
     switches: set[str],
     compute_statistics: ComputeStatistics,
-) -> None:
+) -> Graph:
     """Add the statistics of a graph to its leaves; first those that conditions contain.
 
-    Points where a condition fails have no value. Such points make most statistics along their axis
-    NaN, but ``best`` ignores them. A statistic inside a condition ignores all conditions that
-    contain statistics.
+    Return the graph, with each ``at`` defined by a formula. Points where a condition fails have no
+    value. Such points make most statistics along their axis NaN, but ``best`` ignores them. A
+    statistic inside a condition ignores all conditions that contain statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
     for name in sorted(graph.statistics, key=lambda name: name not in in_conditions):
         assert isinstance(name, StatisticName)
-        leaves[name] = builder.leaf(name, skip_statistic_conditions=name in in_conditions)
+        skip = name in in_conditions
+        if STATISTICS[name.statistic.kind].has_rules:
+            builder.define_at(name, skip_statistic_conditions=skip)
+        else:
+            leaves[name] = builder.leaf(name, skip_statistic_conditions=skip)
     in_both = in_conditions & graph.ancestors(graph.outputs)
     for name in graph.statistics:
         if name in in_both and isinstance(name, StatisticName):
             builder.check_sees_conditions(name)
+    return builder.graph
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _StatisticBuilder:
     graph: Graph
-    leaves: Mapping[str, Leaf]
+    leaves: dict[str, Leaf]
     axes: Mapping[str, Axis]
     switches: set[str]
     compute_statistics: ComputeStatistics
@@ -244,23 +272,45 @@ class _StatisticBuilder:
                     f"{name}: {within} is already over {twice[0]}: use one of the two statistics, "
                     "or name another axis"
                 )
-        flat = [(c, graph.flat_condition(c)) for c in graph.conditions]
+        seen, valid = self._conditions_along(named, node, skip_statistic_conditions)
+        reach = depends.union(*map(self.axes_of, valid))
+        along = tuple(sorted(named & reach, key=lambda a: (a != DRAW, list(axes).index(a))))
+        if about.kind == "chance":
+            node = constant(where(both(*valid, node), 1.0, 0.0))
+        elif valid:
+            node = constant(where(constant(both(*valid)), node, math.nan))
+        switched = {axis for n in references(node) for axis in leaves[n].switch_axes}
+        # a condition may depend on a switch on which the formula does not depend
+        chosen = references(about.argument, *(c.node for c in seen))
+        switched |= graph.switches_of(chosen) & self.switches
+        return self._add_to_group(name, node, reach, along, switched)
+
+    def _conditions_along(
+        self, named: set[str], node: Node, skip_statistic_conditions: bool
+    ) -> tuple[list[Condition], list[Node]]:
+        """Return the conditions that vary along axes, and tests of the points with a value."""
+        flat = [(c, self.graph.flat_condition(c)) for c in self.graph.conditions]
         seen = [
             (c, condition)
             for c, condition in flat
             if not (skip_statistic_conditions and statistics_of([condition]))
             and self.axes_of(condition) & named
         ]
-        inside = [condition for _, condition in seen]
-        reach = depends.union(*map(self.axes_of, inside))
-        along = tuple(sorted(named & reach, key=lambda a: (a != DRAW, list(axes).index(a))))
+        tests = [condition for _, condition in seen]
+        failed = [n for n in references(node) if self.leaves[n].failures]
+        tests += [constant(reference(n) >= -math.inf) for n in failed]
+        return [c for c, _ in seen], tests
+
+    def _add_to_group(
+        self,
+        name: StatisticName,
+        node: Node,
+        reach: set[str],
+        along: tuple[str, ...],
+        switched: set[str],
+    ) -> LazyStatistic:
+        graph, leaves, axes = self.graph, self.leaves, self.axes
         rest = tuple(axis for axis in axes if axis in reach and axis not in along)
-        failed = [n for n in references(node) if leaves[n].failures]
-        valid = [*inside, *(constant(reference(n) >= -math.inf) for n in failed)]
-        if about.kind == "chance":
-            node = constant(where(both(*valid, node), 1.0, 0.0))
-        elif valid:
-            node = constant(where(constant(both(*valid)), node, math.nan))
         key = (node, rest, along)
         if key not in self.statistic_groups:
             order = (*rest, *along)
@@ -279,13 +329,73 @@ class _StatisticBuilder:
                 compute_statistics=self.compute_statistics,
                 shared_pass=self.passes.setdefault((rest, along), StatisticPass()),
             )
-        self.statistic_groups[key].statistics[name] = about
-        switched = {axis for n in references(node) for axis in leaves[n].switch_axes}
-        # a condition may depend on a switch on which the formula does not depend
-        chosen = references(about.argument, *(c.node for c, _ in seen))
-        switched |= graph.switches_of(chosen) & self.switches
+        self.statistic_groups[key].statistics[name] = name.statistic
         own_switches = tuple(axis for axis in axes if axis in switched)
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
+
+    def define_at(self, name: StatisticName, skip_statistic_conditions: bool) -> None:
+        """Define a value at rules by a formula of the leaves; it is NaN at infeasible points."""
+        about, graph = name.statistic, self.graph
+        self._refuse_labels(name)
+        named = self._named_axes(name)
+        for axis in about.axes:
+            if axis not in named or self.axes[axis].kind != "number":
+                raise DseError(f"{name}: {axis} is no axis of numbers: name an axis of numbers")
+        rules, tests = {}, list[Node]()
+        for axis, rule in zip(about.axes, about.rules, strict=True):
+            rules[axis] = graph.flatten(rule)
+            if rule.op == "constant":
+                rules[axis] = constant(float(rule.args[0]))
+            if np.any(self.axes[axis].values == 0):
+                rules[axis] = constant(rules[axis] + 0.0)  # -0.0 becomes 0.0, as on the axis
+            tests += value_tests(rules[axis], self.axes[axis], graph.model.quantities)
+        node = graph.flatten(about.argument)
+        seen, valid = self._conditions_along(named, node, skip_statistic_conditions)
+        parts: dict[str, Definition] = {}
+
+        def add(text: str, part: Leaf, kind: str) -> Node:
+            self.leaves[text] = part
+            parts[text] = Definition(name=text, kind=kind, node=reference(text), needs=())
+            return reference(text)
+
+        def part_of(leaf_name: str, fixed: Mapping[str, int]) -> Node:
+            part = leaf_at(self.leaves[leaf_name], fixed)
+            if not (part.axes or part.switch_axes):
+                return constant(float(part.array))
+            places = ", ".join(f"{axis} {at}" for axis, at in fixed.items())
+            return add(f"{leaf_name} at {places}", part, "given")
+
+        def move(node: Node) -> Node:
+            lazy = {
+                n: self.leaves[n] for n in references(node) if self.axes_of(reference(n)) & named
+            }
+            swap = {n: move_statistic(x) for n, x in lazy.items() if isinstance(x, LazyStatistic)}
+            return replace_axes(substitute(node, swap), rules, self.axes, self.leaves, part_of)
+
+        def move_statistic(leaf: LazyStatistic) -> Node:
+            if common := self.axes_of(*rules.values()) & set(leaf.reduced_axes):
+                raise DseError(
+                    f"{name}: a rule depends on {', '.join(sorted(common))}, along which "
+                    f"{leaf.name} is taken: take the statistic of the value at the rule"
+                )
+            inner = leaf.group.statistics[leaf.name]
+            text = replace(about, kind="at", argument_text=inner.argument_text).formula_text
+            known = StatisticName(replace(inner, argument_text=text))
+            root = move(leaf.group.root)
+            reach = self.axes_of(root)
+            along = tuple(axis for axis in leaf.reduced_axes if axis in reach)
+            return add(
+                known,
+                self._add_to_group(known, root, reach, along, set(leaf.switch_axes)),
+                "statistic",
+            )
+
+        value = move(constant(where(both(*valid), node, math.nan)) if valid else node)
+        value = constant(where(both(*tests), value, math.nan))
+        needs = (*graph.definitions[name].needs, *references(value, *(c.node for c in seen)))
+        formula = Definition(name=name, kind="expanded", node=value, needs=needs)
+        definitions = _in_order({**graph.definitions, **parts, name: formula})
+        self.graph = replace(graph, definitions=definitions, _flat_nodes={})
 
     def _named_axes(self, name: StatisticName) -> set[str]:
         about, axes, result = name.statistic, self.axes, set[str]()

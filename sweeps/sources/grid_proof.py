@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
+from sweeps.bounds.best_as_axis import InnerAxes, best_as_axes
 from sweeps.bounds.checks import check_enclosable, check_grid
-from sweeps.bounds.problem import Boxes
+from sweeps.bounds.problem import Boxes, Key
 from sweeps.bounds.search import prepare_search
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
 from sweeps.certify.front import certified_front
@@ -28,6 +29,7 @@ from sweeps.certify.targets import certified_boxes
 from sweeps.grid.dataset import preload_xarray
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid, subgrid
+from sweeps.grid.lazy_statistics import LazyStatistic
 from sweeps.query.optimum import optimum, pareto
 from sweeps.query.source import (
     Front,
@@ -47,7 +49,7 @@ from sweeps.runtime.progress import gap_of
 from sweeps.runtime.search_loop import SearchStats
 from sweeps.sources.grid_scan import GridScan, GridSource, stage_node
 from symbolic.errors import OutOfTimeError
-from symbolic.ops import Node, constant
+from symbolic.ops import Node, constant, references
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,12 +82,17 @@ class _ProofState:
 
 def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
     """Return a source that certifies answers; raise DseError if a quantity has no enclosure."""
-    grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
+    plain, tally = grid, SearchStats.start(query.time_limit)
+    grid = expand_statistics(plain)
     if query.time_limit is not None:
         preload_xarray()
     if not front:  # `certified_front` checks this itself
         prepare_search(tally.deadline)
-    for roots in _objective_roots(grid, query):
+    over_best = {} if front else _searched_over_best(plain, grid, query)
+    if over_best:
+        inner = replace(grid, leaves={key: known.leaves for key, known in over_best.items()})
+        check_enclosable(inner, {key: known.root for key, known in over_best.items()})
+    for roots in () if over_best else _objective_roots(grid, query):
         reject_statistic(unexpanded_statistic(grid, roots), "many")
         if not front:
             check_enclosable(grid, roots)
@@ -96,7 +103,21 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
     search = _ProofState(
         query=query, stats=tally, final_deadline=tally.deadline, stages_left=stages, winners=winners
     )
-    return GridProof(grid=grid, state=search)
+    return GridProof(grid=grid, state=search, over_best=over_best)
+
+
+def _searched_over_best(plain: Grid, grid: Grid, query: Query) -> dict[Key, InnerAxes]:
+    """Return the only objective with inner axes for best values, or {} if it needs others too."""
+    if len(query.goals) > 1 or query.is_ranked:
+        return {}
+    result = {}
+    for key, root in _objective_roots(plain, query)[0].items():
+        sizes = {axis: plain.axes[axis].size for axis in plain.non_switch_axes(plain.axes)}
+        known = best_as_axes(root, {**grid.leaves[key], **plain.leaves[key]}, sizes)
+        if any(isinstance(known.leaves[name], LazyStatistic) for name in references(known.root)):
+            return {}
+        result[key] = known
+    return result if any(known.sizes for known in result.values()) else {}
 
 
 def _objective_roots(grid: Grid, query: Query) -> list[dict[tuple[str, ...], Node]]:
@@ -109,6 +130,7 @@ class GridProof(GridSource):
 
     grid: Grid
     state: _ProofState
+    over_best: Mapping[Key, InnerAxes] = field(default_factory=dict)
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
     _cases: dict[Any, list[SwitchCase]] = field(default_factory=dict)
 
@@ -120,6 +142,12 @@ class GridProof(GridSource):
         """Return a case per set of switch labels: an objective under bounds on earlier ones."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
+        if self.over_best:
+            return [
+                replace(part, root=known.root, leaves=known.leaves, inner_sizes=known.sizes)
+                for part in self._cases[tuple(extra_axes)]
+                for known in [self.over_best[part.key]]
+            ]
         return [
             replace(part, root=stage_node(self.grid, part.key, stage))
             for part in self._cases[tuple(extra_axes)]

@@ -188,6 +188,7 @@ ONE = np.uint64(1)
 REFERENCE, WHERE = OPCODES["reference"], OPCODES["where"]
 LESS, LESS_EQUAL = OPCODES["less"], OPCODES["less_equal"]
 ADD, SUB, MUL, DIVIDE = (OPCODES[n] for n in ("add", "sub", "mul", "divide"))
+DIV = OPCODES["div"]
 MINIMUM, MAXIMUM, FLOOR, CEIL = (OPCODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
 #: Primitives that return NaN if an argument is NaN; STRICT is the bit mask of their opcodes.
 _STRICT = [name for name, row in PRIMITIVES.items() if row.propagates_nan and not row.is_condition]
@@ -374,10 +375,18 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         low, high = max(low, bl), min(high, bh)
                 if free:
                     rises, falls = aup & bup, adn & bdn
-            elif args[n, 2] < 0 or op == ADD:  # the third argument of a sum is a hint for planes
+            elif args[n, 2] < 0 or op <= DIV:
+                # the third argument of a sum is a hint for planes
                 low, high, hole, rises, falls = _binary_rules(
                     op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
                 )
+                c = args[n, 2]
+                if op == MUL and c >= 0:  # a * floor(c / a) for whole a and c
+                    high = max(low, min(high, hi[c]))
+                    low = min(high, max(low, lo[c] - ah + 1.0))
+                    free = free or conditional[c]
+                elif op == DIV and c >= 0:  # the quotient of such a product by c
+                    high = max(low, min(high, 1.0))
             else:
                 c = args[n, 2]
                 cl, ch, uc, cup, cdn = lo[c], hi[c], und[c], up[c], dn[c]

@@ -161,6 +161,27 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
+@compiled_no_nrt
+def _round_log(is_ceil, weight, low, high, least, most, y):
+    """Bound the logarithm of ceil(x) or floor(x) by log(x), by its ends (1), or by x (2).
+
+    Return 0 for log(x), 1 or 2, and how far log(x) may lie on the wrong side. ``low`` to ``high``
+    are the rounded values, ``least`` to ``most`` is x, and ``y`` is the rounded value in the
+    middle. The way with the smallest error is taken.
+    """
+    width = math.log(high / low)
+    if is_ceil == (weight > 0):  # log(ceil(x)) >= log(x), and log(floor(x)) <= log(x)
+        error = math.log(low / least if is_ceil else most / high)
+        return (0 if error < width else 1), 0.0
+    over = math.log((low + 1.0) / low)
+    if is_ceil and low > least:
+        over = max(over, math.log(low / least))
+    if high - low <= 2:
+        return (0 if over < width else 1), over
+    by_value = width * width / 8.0 + 1.0 / _clamp_magnitude(y, low, high)
+    return (0 if over < by_value else 2), over
+
+
 # --- Terms of a plane along one axis: their minimum over a range, and the indices they exclude
 
 
@@ -428,6 +449,14 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
             elif FLOOR <= op <= CEIL:
                 flat = high - low <= 2
                 to_value = d != 0
+                if w == 0 and sa > 0 and sign > 0:
+                    way, over = _round_log(op == CEIL, d, low, high, al, ah, ref[n])
+                    if way == 0:
+                        add_weight(log_weights, a, d)
+                        total -= abs(d) * over
+                        size += abs(d) * over
+                        continue
+                    flat = way == 1
             else:
                 flat = True
         if flat:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeps.bounds.problem import BoxProblem
+from sweeps.bounds.rounded_shares import is_exact_share, share_factors
 from symbolic.intervals import Decision
 from symbolic.node import conjuncts
 from symbolic.ops import Node, walk
@@ -94,6 +95,7 @@ def encode_tape(problem: BoxProblem) -> Tape:
     steps = [number[id(node)] for node in problem.steps]
     _rewrite_min_equals(problem, nodes, ops, args)
     _rewrite_sum_as_maximum(problem, number, args)
+    _mark_shares(problem, number, args)
     value, required = _objective_and_required_tests(problem, number)
     branches, choices = _branch_steps_and_choices(problem, number, ops, set(required))
     return Tape(
@@ -153,6 +155,21 @@ def _rewrite_sum_as_maximum(
                 if zero and over.op == "sub" and over.args[1] is x:
                     steps = number[id(x)], number[id(excess)], number[id(over.args[0])]
                     args[number[id(node)]] = steps
+
+
+def _mark_shares(problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]) -> None:
+    """Mark each product ``a * floor(b / a)`` of whole numbers by a third argument, which is b.
+
+    Its quotient by b is marked by a third argument too.
+    """
+    marked: dict[int, Node] = {}
+    for node in problem.steps:
+        factors = share_factors(node)
+        if factors is not None and is_exact_share(problem, factors):
+            args[number[id(node)]] = [number[id(factor)] for factor in factors]
+            marked[id(node)] = factors[2]
+        elif node.op == "div" and marked.get(id(node.args[0])) is node.args[1]:
+            args[number[id(node)], 2] = number[id(node.args[1])]
 
 
 def _objective_and_required_tests(
