@@ -43,6 +43,7 @@ RULES = {
     "one_wave_splits": ("split_kv", "tile_time", ("splits", range(1, 129)), ATTENTION),
     "vllm_splits": ("split_kv", "tile_time", ("splits", range(1, 129)), ATTENTION),
     "thirty_two_per_sm": ("grid_stride", "grid_time", ("grid_blocks", range(1, 8193)), GRID),
+    "one_wave_grid": ("grid_stride", "grid_time", ("grid_blocks", range(1, 8193)), GRID),
     "mpich_halving": ("allreduce", "allreduce_time", ("halving", [0, 1]), ALLREDUCE),
     "vllm_tile_rows": ("moe_tile", "tile_cost", ("tile_rows", [16, 32, 64, 128]), EXPERTS),
 }
