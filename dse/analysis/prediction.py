@@ -116,13 +116,11 @@ def _least_time(entry: Entry, variant: Inputs, workload: str | None, given: dict
     """Return, as text, the time of the slowest unit whose work is known; else an empty text."""
     model = load_model(next(name for name in MODELS if "footprint" not in name))
     columns = {**_columns(model, [variant]), **given, "bandwidth_share": 1.0}
+    columns |= {"machine": entry_text(entry), "workload": workload}
     times = {}
     for limit, name in limit_quantities(model).items():
         with suppress(DseError):
-            ds = evaluate(
-                model, outputs=[name], machine=entry_text(entry), workload=workload, **columns
-            )
-            times[limit] = float(ds[name])
+            times[limit] = float(evaluate(model, outputs=[name], **columns)[name])
     slowest = max(times, key=lambda limit: times[limit], default="")
     if not times.get(slowest):
         return ""
