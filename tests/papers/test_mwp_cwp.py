@@ -590,12 +590,18 @@ def typical(name: str) -> st.SearchStrategy[float]:
 
 POINT = st.fixed_dictionaries({name: typical(name) for name in INPUTS})
 #: A warp with less than one request, so that Eq. 22 counts more computation than there is.
-FRACTION_OF_A_REQUEST = {
-    **dict.fromkeys(INPUTS, 1.0),
-    **{"mem_latency_dram": 200.0, "departure_delay_uncoalesced": 4.0, "threads_per_block": 32.0},
-    **{"coalesced_insts": 0.0, "uncoalesced_insts": 0.0546875, "sync_insts": 0.0},
-    **{"active_blocks_per_sm": 2.0, "comp_factor": 3.0, "imbalance_loss": 4.0},
-    **{"core_clock": 5e8, "mem_bandwidth": 5e10},
+FRACTION_OF_A_REQUEST = dict.fromkeys(INPUTS, 1.0) | {
+    "mem_latency_dram": 200.0,
+    "departure_delay_uncoalesced": 4.0,
+    "core_clock": 5e8,
+    "mem_bandwidth": 5e10,
+    "coalesced_insts": 0.0,
+    "uncoalesced_insts": 0.0546875,
+    "sync_insts": 0.0,
+    "threads_per_block": 32.0,
+    "active_blocks_per_sm": 2.0,
+    "comp_factor": 3.0,
+    "imbalance_loss": 4.0,
 }
 SWITCHES = st.fixed_dictionaries(
     {
