@@ -275,8 +275,8 @@ class GridProof(GridSource):
                 values = [min(values[0], goal.sign * float(answer[name]))]
             off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
             worst = max(range(len(some)), key=lambda k: gap_of(some[k].value, some[k].bound))
-            bounds.append(goal.sign * some[worst].bound)
-            gaps.append(max(off))
+            bounds.append(float(goal.sign * some[worst].bound))
+            gaps.append(float(max(off)))
         last = self.state.winners[-1]
         several, listed = len(goals) > 1, self.state.query.has_ties_or_within
         excluded = max(self.grid.points - max(tally.scanned_points, len(last)), 0)
