@@ -259,10 +259,10 @@ sum and of changing switches. The default was chosen after all rows had been see
 FAULT = """\
 ## Which term is wrong?
 
-In each row, the prediction is multiplied by a factor that corrects one term of the model. The
-factor depends on the value of the quantity that the term depends on. It is the mean over the
-*other* sizes of the same kernel, so the predicted rows are not used to find it. If a term is wrong,
-its factor improves both the choice and the rank correlation.
+In each row, the prediction is multiplied by a factor that corrects one term of the model. Each
+term depends on one quantity, and the value of this quantity determines the factor, too. The factor
+is the mean over the *other* sizes of the same kernel, so the predicted rows are not used to find
+it. If a term is wrong, its factor improves both the choice and the rank correlation.
 """
 
 CAUSES = """\
