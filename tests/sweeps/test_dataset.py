@@ -143,7 +143,7 @@ def test_equations_bear_their_sources(ds: xr.Dataset) -> None:
     assert {"time", "mwp", "case", "blocks", "active_blocks_per_sm", "limiter"} <= names
     assert {row.get("when") for row in recorded if row["name"] == "repetitions"} == {
         "waves=whole",
-        "waves=fractional",
+        "waves=fractional, printed=false",
     }
     assert "sync_insts" not in names  # set
     assert {row.get("when") for row in recorded if row["name"] == "mwp"} == {"rounding=continuous"}
