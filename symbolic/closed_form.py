@@ -73,7 +73,8 @@ def inline(
 def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> Any:
     """Return the equation of a quantity; see :meth:`symbolic.model.Model.closed_form`."""
     quantities = graph.model.quantities
-    known = name if name in quantities else parse_output(name, quantities)
+    is_other = isinstance(name, str) and name not in quantities
+    known = parse_output(name, quantities) if is_other else name
     if isinstance(known, StatisticName) and known.statistic.kind == "at":
         return to_sympy(_value_at(graph, known.statistic, expand is True), quantities)
     _require_equation(graph, name)
