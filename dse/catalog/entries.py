@@ -488,7 +488,7 @@ def shipped_values(quantity: str) -> tuple[float, ...]:
     """Return the values of a quantity on the shipped machines, without those that are assumed.
 
     >>> min(shipped_values("n_sms")), max(shipped_values("core_clock")) / 1e9
-    (1.0, 2.617)
+    (8.0, 2.617)
     """
     while isinstance(default := TABLE[quantity].default, str) and default in TABLE:
         quantity = default  # such as nominal_clock of core_clock

@@ -159,6 +159,13 @@ def test_bytes(size: int, text: str) -> None:
     assert bytes_text(size) == text
 
 
+#: Memory in cycles of the core, whatever its clock.
+FIXED = {
+    "mem_latency_dram": 450,
+    "departure_delay_coalesced": 4,
+    "departure_delay_uncoalesced": 40,
+}
+SCALED = "300 + 0.1 us * core_clock"
 CLOCKED: dict[str, Any] = {
     "machine": "gtx280",
     "workload": "svm",
@@ -170,12 +177,17 @@ CLOCKED: dict[str, Any] = {
     ("model", "given", "outputs", "free"),
     [
         ("occupancy + mwp_cwp", {}, ["time"], False),  # latency in time
-        ("occupancy + mwp_cwp", {"mem_latency_dram": 450}, ["time"], True),
-        ("occupancy + mwp_cwp", {"mem_latency_dram": 450}, ["cwp"], False),  # no clock in it
-        ("occupancy + mwp_cwp", {"mem_latency_dram": "300 + 0.1 us * core_clock"}, ["time"], False),
-        ("ipp", {"mem_latency_dram": 450}, ["energy"], False),  # cubic dynamic power
-        ("ipp", {"mem_latency_dram": 450}, ["time"], True),
-        ("ipp", {"mem_latency_dram": 450, "clock_power_exponent": 0}, ["energy"], True),
+        ("occupancy + mwp_cwp", FIXED, ["time"], True),
+        ("occupancy + mwp_cwp", FIXED, ["cwp"], False),  # no clock in it
+        (
+            "occupancy + mwp_cwp",
+            FIXED | {"mem_latency_dram": "300 + 0.1 us * core_clock"},
+            ["time"],
+            False,
+        ),
+        ("ipp", FIXED, ["energy"], False),  # cubic dynamic power
+        ("ipp", FIXED, ["time"], True),
+        ("ipp", {**FIXED, "clock_power_exponent": 0}, ["energy"], True),
         ("ipp", {"clock_power_exponent": 0}, ["energy"], False),
     ],
 )
@@ -193,7 +205,7 @@ def test_a_swept_clock_that_costs_nothing_is_warned_of(
 
 
 def test_a_clock_that_stands_still_is_no_matter() -> None:
-    given = {"threads_per_block": 128, "mem_latency_dram": 450, "core_clock": "1 GHz"}
+    given = {"threads_per_block": 128, **FIXED, "core_clock": "1 GHz"}
     study = Study(model="occupancy + mwp_cwp", machine="gtx280", workload="svm", set=given)
     assert study.plan().warnings == ()
 
@@ -207,14 +219,14 @@ def test_a_clock_that_stands_still_is_no_matter() -> None:
     ],
 )
 def test_a_clock_swept_by_another_name(axes: dict[str, Any], given: dict[str, Any]) -> None:
-    given = {"threads_per_block": 128, "mem_latency_dram": 450, **given}
+    given = {"threads_per_block": 128, **FIXED, **given}
     of_one = {"machine": "gtx280", "workload": "svm", "outputs": ["time"], "set": given}
     with pytest.warns(UserWarning, match="core_clock is swept"):
         dse.Study(model="occupancy + mwp_cwp", axes=axes, **of_one).plan()
 
 
 def test_machines_that_differ_in_their_clock_sweep_none() -> None:
-    given = {"threads_per_block": 128, "mem_latency_dram": 450}
+    given = {"threads_per_block": 128, **FIXED}
     axes = {"machine": ["gtx280", "8800gt"]}
     of_one = {"workload": "svm", "outputs": ["time"], "set": given}
     assert dse.Study(model="occupancy + mwp_cwp", axes=axes, **of_one).plan().warnings == ()
@@ -222,7 +234,7 @@ def test_machines_that_differ_in_their_clock_sweep_none() -> None:
 
 def test_a_clock_within_a_zip_is_swept() -> None:
     axes = {"both": {"zip": {"core_clock": [1e9, 2e9], "mem_bandwidth": [1e11, 2e11]}}}
-    given = {"threads_per_block": 128, "mem_latency_dram": 450}
+    given = {"threads_per_block": 128, **FIXED}
     model = "occupancy + mwp_cwp"
     study = Study(model=model, machine="gtx280", workload="svm", axes=axes, set=given)
     with pytest.warns(UserWarning, match="swept"):

@@ -37,7 +37,7 @@ def test_every_law_has_the_same_mean(study: Study) -> None:
 
 def test_the_best_block_shrinks_as_the_tail_grows(study: Study) -> None:
     blocks = best(study)
-    assert blocks == [128, 128, 128, 128, 64, 32, 32, 32]
+    assert blocks == [128, 128, 64, 32, 32, 32, 32, 32]
     tailed = blocks[:1] + blocks[2:]
     assert tailed == sorted(tailed, reverse=True)
 
@@ -50,7 +50,7 @@ def test_a_bounded_law_as_wide_costs_next_to_nothing(study: Study) -> None:
     assert float(tailed.sel(threads_per_block=128)) > 1.2 * float(
         bounded.sel(threads_per_block=128)
     )
-    assert float(tailed.min()) < 1.05 * float(even.min())
+    assert 1.1 < float(tailed.min()) / float(even.min()) < 1.25  # even a single warp waits
 
 
 def test_with_warps_alone_it_stays(study: Study) -> None:
