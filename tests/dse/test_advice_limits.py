@@ -201,7 +201,7 @@ def test_a_gain_that_is_an_artefact(tmp_path: Path, slope: str, artefact: bool) 
 def test_energy_has_a_best_clock_on_the_way() -> None:
     """Dynamic power falls by the cube, time rises by the inverse: the least energy lies between."""
     given_ = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
-    advice = dse.advise("ipp", goal="energy", levers="designer", **given_)
+    advice = dse.advise("ipp", goal="energy", levers="designer", core_clock="1.8 GHz", **given_)
     move = advice["core_clock"]
     assert (advice.goal, move.direction, move.limit) == ("energy", "lower", "where energy is best")
     clocks = [0.999 * move.until, move.until, 1.001 * move.until]

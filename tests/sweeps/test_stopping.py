@@ -97,13 +97,13 @@ def test_a_scan_hands_back_the_best_so_far(
 ) -> None:
     monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", 1 << 12)
     monkeypatch.setattr("sweeps.nest.tiles.TILE_POINTS", 1 << 12)
-    struck(8)
+    struck(12)
     with pytest.raises(Interrupted) as caught:
         launch().optimum(minimize="energy", method="scan")
     result = caught.value.best
     assert best <= float(result.energy)
     assert 0 < result.attrs["points_left"] < launch().grid().points
-    struck(8)
+    struck(12)
     with pytest.raises(Interrupted) as caught:
         launch().pareto(minimize=["energy", "time"], method="scan")
     assert caught.value.best.attrs["points_left"] > 0
