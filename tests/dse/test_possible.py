@@ -67,7 +67,8 @@ def found_at_random(name: str, machine: str, **switches: bool) -> list[Impossibl
     "machine", mostly_long(machine_names(), lambda _, name: name in ("h100_pcie", "mi210", "t4"))
 )
 def test_the_default_model_predicts_nothing_impossible(machine: str) -> None:
-    assert not found_at_random(UNIONS[0], machine)
+    # a launch that touches more than the memory is given, not predicted
+    assert not [each for each in found_at_random(UNIONS[0], machine) if not each.is_given]
 
 
 def test_a_model_of_2009_is_caught_below_the_issue_limit() -> None:
