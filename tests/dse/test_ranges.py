@@ -79,7 +79,7 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
             if model == "mwp_cwp":  # jumps where MWP is CWP, on a surface that samples miss
                 continue
             width = (high[output] - low[output])[known]
-            # delays follow the memory's clock, so that the core's cancels in the time: seen by splits
+            # delays follow the memory's clock: the core's cancels in the time, which splits show
             near = 0.03 * np.abs(high[output][known]) + 0.2 * width
             assert (low[output][known] - lower[known] <= near).all(), output
             assert (upper[known] - high[output][known] <= near).all(), output
