@@ -255,8 +255,8 @@ def text_table(
 
     A table wider than ``width`` (default: the width of the terminal, if there is one) loses its
     columns ``error(...)``, and then the key columns in which all rows are equal. The last line
-    names these columns. If the table is still too wide, its last column is wrapped, and the columns
-    are printed in several blocks, each with the key columns. If ``total_rows`` is larger than the
+    names these columns. If the table is still too wide, the last column of a block is wrapped, and
+    columns are printed in several blocks, each with the key columns. If ``total_rows`` exceeds the
     number of rows, a line at the end says how many rows are missing.
 
     >>> print(text_table(["name", "n"], [["one", "1"], ["ten", "10"]]))
@@ -286,7 +286,6 @@ def text_table(
         for k in range(len(header))
     ]
     room = sum(widths) + 2 * len(widths) if width is None else width
-    last = len(header) - 1
     least = [*widths[:-1], widths[-1] if right[-1] else min(widths[-1], _MIN_TEXT_WIDTH)]
     others = [least[k] for k in range(len(header)) if k not in keys]
     if sum(widths[k] + 2 for k in keys) + max(others, default=0) > room:
@@ -303,7 +302,7 @@ def text_table(
         cut = [cells[k].rjust(widths[k]) if right[k] else cells[k].ljust(widths[k]) for k in before]
         shown = cells[end].rjust(widths[end]) if right[end] else cells[end]
         start = "".join(f"{part}  " for part in cut)
-        wide = end == last and not right[end] and len(start) + len(shown) > room
+        wide = not right[end] and len(start) + len(shown) > room
         pieces = textwrap.wrap(shown, max(room - len(start), _MIN_TEXT_WIDTH)) if wide else [shown]
         yield (start + pieces[0]).rstrip()
         yield from (" " * len(start) + piece for piece in pieces[1:])

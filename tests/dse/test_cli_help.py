@@ -124,7 +124,7 @@ def test_the_help_groups_commands_by_task_and_cuts_no_summary(run):
 def test_the_width_is_that_of_the_terminal():
     here, there = pty.openpty()
     command = [sys.executable, "-m", "dse", "machines", "gtx280"]
-    environment = {**os.environ, "COLUMNS": "64"}
+    environment = {**os.environ, "COLUMNS": "60"}
     subprocess.run(command, stdout=there, stderr=subprocess.DEVNULL, env=environment, check=True)
     os.close(there)
     printed = b""
@@ -139,7 +139,7 @@ def test_the_width_is_that_of_the_terminal():
     os.close(here)
     lines = printed.decode().splitlines()
     assert len(lines) > 20
-    assert max(map(len, lines[2:])) <= 64
+    assert max(map(len, lines[2:])) <= 60
 
 
 def complete(*words: str) -> list[str]:
