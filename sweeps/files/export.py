@@ -345,7 +345,8 @@ def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a Dataset as a zarr (v3) store with exactly this name."""
     # store labels as variable-length text, a standard type of zarr
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
-    with _stoppable_store(path) as store, ignore_format_warnings():
+    ignore_format_warnings()
+    with _stoppable_store(path) as store:
         ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_json_length((path / "zarr.json").read_bytes(), "the store")
 

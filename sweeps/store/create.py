@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,12 +26,13 @@ FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
 
-@contextmanager
-def ignore_format_warnings() -> Iterator[None]:
-    """Suppress warnings that text and consolidated metadata are not final in zarr v3."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
-        yield
+def ignore_format_warnings() -> None:
+    """Suppress warnings that text and consolidated metadata are not final in zarr v3.
+
+    The filter stays: ``warnings.catch_warnings`` is not thread-safe, so that entering it while a
+    worker compiles (Numba uses it too) could discard later warnings of the whole process.
+    """
+    warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +61,13 @@ class StorePlan:
         extra = " ".join(name for name in coordinates if name not in grid.axes)
         # this attribute tells xarray which arrays are coordinates besides the axes
         about = {**self.attributes, **({"coordinates": extra} if extra else {})}
-        with ignore_format_warnings():
-            root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
-            for name, (axis, values, attributes) in coordinates.items():
-                _coordinate(root, name, axis, values, attributes)
-            for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
-                _output(root, self.layout, parts[name], name)
-            zarr.consolidate_metadata(root.store)
+        ignore_format_warnings()
+        root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
+        for name, (axis, values, attributes) in coordinates.items():
+            _coordinate(root, name, axis, values, attributes)
+        for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
+            _output(root, self.layout, parts[name], name)
+        zarr.consolidate_metadata(root.store)
         result = {key: data.to_bytes() for key, data in sorted(files.items())}
         result[METADATA_FILE] = _order_arrays(result[METADATA_FILE], [*coordinates, *grid.outputs])
         check_json_length(result[METADATA_FILE], "the store")
@@ -148,13 +148,13 @@ class ShardEncoder:
         from zarr.core.buffer import default_buffer_prototype
         from zarr.storage import MemoryStore
 
+        ignore_format_warnings()
         make = default_buffer_prototype().buffer.from_bytes
         self._files: dict[str, Any] = {}
         self._arrays = {}
         for name, data in metadata.items():
             self._files[f"{name}/{METADATA_FILE}"] = make(data)
-            with ignore_format_warnings():
-                opened: Any = zarr.open_array(MemoryStore(self._files), path=name, mode="r+")
+            opened: Any = zarr.open_array(MemoryStore(self._files), path=name, mode="r+")
             self._arrays[name] = opened.with_config({"write_empty_chunks": True})
 
     def encode(self, name: str, key: str, low: Any, values: Any) -> memoryview:
