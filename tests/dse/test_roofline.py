@@ -216,7 +216,7 @@ def test_the_page_has_the_numbers_of_the_figure(page: Browser, tmp_path: Path) -
 def test_the_power_limit_slows_products_of_a_small_board() -> None:
     """Road, row 29: single-precision products on an L4 (72 W) took 1.8 to 3.2 times as long."""
     model = "occupancy + latency_roofline + footprint"
-    counts = {
+    counts: dict[str, Any] = {
         "comp_insts": 10_000,
         "fp_insts": 9_000,
         "coalesced_insts": 1,
@@ -232,7 +232,7 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
         "outputs": ["time", "power_time", "dynamic_energy", "throughput_time"],
     }
 
-    def evaluate(machine: str, **more: object) -> xr.Dataset:
+    def evaluate(machine: str, **more: Any) -> xr.Dataset:
         return dse.evaluate(model, machine=machine, **counts, **more)
 
     limited, free = evaluate("l4"), evaluate("l4", power_limit="10 kW")
