@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from symbolic.equation import Equation, Validity, equation
 from symbolic.models._labels import by_label
-from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt, where
 
-OUTPUTS = ("time", "time_low", "time_high", "gemm_flops", "gemm_efficiency")
+OUTPUTS = ("time", "time_low", "time_high", "gemm_flops", "gemm_efficiency", "gemm_bound")
 RULES = ("gemm_peak > 0",)  # the machine has tensor cores for the number type
 SYMBOLS = {"product_rows": "m", "product_columns": "n", "product_depth": "k"}
 VALIDITY = Validity(
@@ -321,6 +321,32 @@ def time_low(time, gemm_error_low, gemm_floor):
 def time_high(time, gemm_error_high):
     """Upper end of an interval that contains the time of 90 % of the shapes. [s]"""
     return time * gemm_error_high
+
+
+@equation(
+    source="the largest of what takes time",
+    flags={0: "start", 1: "tensor", 2: "memory", 3: "tiles", 4: "output"},
+)
+def gemm_bound(
+    gemm_start_time,
+    gemm_cast_time,
+    gemm_operations,
+    gemm_rate,
+    gemm_dram_bytes,
+    gemm_dram_rate,
+    product_time,
+    gemm_output_time,
+):
+    """Bottleneck: start, tensor units, DRAM, tiles (idle and padded ones, operands), or results."""
+    start = gemm_start_time + gemm_cast_time
+    tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
+    memory = gemm_dram_bytes / gemm_dram_rate
+    work = maximum(tensor, memory)
+    bound = where(memory > tensor, 2.0, 1.0)
+    bound = where(product_time > 2 * work, 3.0, bound)
+    work = maximum(work, product_time - work)
+    bound = where(gemm_output_time > work, 4.0, bound)
+    return where(start > maximum(work, gemm_output_time), 0.0, bound)
 
 
 @equation(source="by definition")

@@ -183,9 +183,10 @@ def dynamic_energy(launch_warps, warp_size, total_insts, instruction_energy):
 
 
 @equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
-def power_time(dynamic_energy, seconds_per_joule):
+def power_time(dynamic_energy, seconds_per_joule, power_limit_share, idle_power_share):
     """Time in which the power limit of the board allows the energy of the instructions. [s]"""
-    return dynamic_energy * seconds_per_joule
+    left = maximum(power_limit_share - idle_power_share, 0)
+    return divide(dynamic_energy * seconds_per_joule, left, at_zero=math.inf)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")

@@ -235,7 +235,7 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
     def evaluate(machine: str, **more: Any) -> xr.Dataset:
         return dse.evaluate(model, machine=machine, **counts, **more)
 
-    limited, free = evaluate("l4"), evaluate("l4", power_limit="10 kW")
+    limited, free = evaluate("l4"), evaluate("l4", power_limit_share=100)
     assert 1.8 < float(limited.time / free.time) < 3.3
     energy = 10_240 * 256 * 10_001 * 12.15e-12  # by hand: 10.4 pJ on an A100, 13.9 on an H100
     assert float(limited.dynamic_energy) == pytest.approx(energy)
@@ -245,8 +245,11 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
         ds = evaluate(machine)
         assert float(ds.power_time) < 0.9 * float(ds.throughput_time)
     assert float(evaluate("mi250x").power_time) == 0  # its board power is not known
-    with pytest.raises(dse.DseError, match="seconds_per_joule"):
-        evaluate("l4", power_limit="5 W")
+    assert float(evaluate("l4", power_limit_share=0.1).time) == float("inf")  # less than idle power
+    # without board power, a machine has no limit; both kinds may stand on an axis
+    names, inputs = ["l4", "mi250x"], {n: v for n, v in counts.items() if n != "outputs"}
+    study = dse.Study(model=model, axes={"machine": names}, set=inputs, outputs=["power_time"])
+    assert [bool(each > 0) for each in study.run().power_time] == [True, False]
 
 
 def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:

@@ -157,6 +157,15 @@ def test_a_machine_without_units_for_the_type_is_refused() -> None:
             dse.evaluate("gemm", machine=machine, m=64, n=64, k=64, dtype=dtype)
 
 
+def test_the_bottleneck_follows_from_the_shape() -> None:
+    def bound(m: int, n: int, k: int) -> str:
+        ds = dse.evaluate("gemm", machine="h100_sxm", m=m, n=n, k=k, outputs=["gemm_bound"])
+        return str(ds.dse.labels("gemm_bound").values)
+
+    shapes = ((8192, 8192, 8192), (1, 8192, 8192), (64, 64, 64), (64, 64, 65536), (8192, 8192, 8))
+    assert [bound(*shape) for shape in shapes] == ["tensor", "memory", "start", "tiles", "output"]
+
+
 def test_the_floor_follows_multiprocessors_and_clock() -> None:
     """With twice the multiprocessors the time ended at the floor of the shipped ones."""
     given: dict[str, Any] = {"machine": "h100_sxm", "m": 8192, "n": 8192, "k": 8192}
