@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -130,13 +131,29 @@ def test_the_answer_marks_where_the_line_was_fitted() -> None:
     """§4.6.1: of one, two, four and seven SMs only four drew more or less by where they lay."""
     sms = [1, 2, 3, 4, 7]
     ds = evaluate(active_sms=sms, placement_policy="scatter")
-    assert ds.placement_fit.values.tolist() == [1, 1, 1, 0, 1]
-    assert ds.placement_loss.values[[1, 3, 4]] == pytest.approx([3.9276, 7.8552, 11.7828])
-    output = ds.placement_fit.attrs["flag_meanings"].split()[1]
-    assert "seven" in output
+    assert ds.placement_fit.values.tolist() == [2, 2, 1, 0, 2]
+    assert ds.placement_loss.values == pytest.approx([0, 0, 3.9276, 7.8552, 0])
+    output = ds.placement_fit.attrs["flag_meanings"].split()[2]
+    assert "half" in output
     assert "placement_fit" in placement.OUTPUTS
-    other = evaluate(active_sms=sms, fitted_sms=7)  # of a line of one's own
-    assert other.placement_fit.values.tolist() == [1, 1, 1, 1, 0]
+    other = evaluate(active_sms=sms, fitted_sms=7, placement_policy="scatter")  # one's own line
+    assert other.placement_fit.values.tolist() == [2, 2, 1, 1, 0]
+    assert other.placement_loss.values == pytest.approx([0, 0, 3.9276, 7.8552, 11.7828])
+    two = dse.advise("placement", machine="8800gt", active_sms=2, placement_policy="scatter")
+    assert two.suggestions == ()
+
+
+def test_temperature_by_placement() -> None:
+    """Table 12's temperatures by least squares on its TPCs, within twice their scatter."""
+    table = table_12()
+    tpcs, seen = table["active_tpcs"].to_numpy(), table["temperature [degC]"].to_numpy()
+    slope, base = np.polyfit(tpcs, seen, 1)
+    axes, wanted = {"lit_sms": list(table["lit_sms"])}, ["placement_temperature"]
+    ds = dse.Study(model="placement", machine="8800gt", axes=axes, outputs=wanted).run()
+    line = ds.placement_temperature.values
+    assert line == pytest.approx(base + slope * tpcs, abs=1e-4)
+    assert max(abs(line - seen)) < 2 * 0.561
+    assert [line.min(), line.max()] == pytest.approx([76.85, 79.48], abs=0.005)
 
 
 def test_the_lines_through_table_12() -> None:
