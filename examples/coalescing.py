@@ -28,9 +28,7 @@ def is_sequential(first_byte, thread_distance_bytes, bytes_per_thread):
 
 
 @dse.equation(source="Hong 2012, Fig. 3c", meaning="segments that the threads touch")
-def touched_segments(
-    warp_size, first_byte, thread_distance_bytes, bytes_per_thread, segment_bytes
-):
+def touched_segments(warp_size, first_byte, thread_distance_bytes, bytes_per_thread, segment_bytes):
     last = first_byte + (warp_size - 1) * thread_distance_bytes + bytes_per_thread
     span = dse.ceil(last / segment_bytes) - dse.floor(first_byte / segment_bytes)
     return dse.minimum(span, warp_size * dse.ceil(bytes_per_thread / segment_bytes))

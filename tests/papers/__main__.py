@@ -13,7 +13,7 @@ for item in items():
     if item.run and word in f"{item.paper} {item.item}":
         began = time.perf_counter()
         try:
-            fault = differs(item, outcome(item))
+            fault = differs(item, outcome(item.run))
         except Exception as error:
             fault = f"{type(error).__name__}: {error}"
         failed += bool(fault)

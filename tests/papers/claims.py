@@ -97,6 +97,21 @@ TAKES: dict[str, Callable[[Any], float | str]] = {
 }
 
 
+def is_met(printed: str, value: float | str) -> bool:
+    """True if it is the printed number, within half of the last digit, or the printed text."""
+    if value == printed:
+        return True
+    relation, _, bound = printed.partition(" ")
+    if relation in RELATIONS:
+        return not isinstance(value, str) and bool(RELATIONS[relation](value, float(bound)))
+    try:
+        number = Decimal(printed)
+    except InvalidOperation:
+        return False
+    half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
+    return not isinstance(value, str) and abs(value - float(number)) <= float(half) + 1e-9
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A printed number and how it is asked for; no ``ask`` where it cannot be computed."""
@@ -114,18 +129,8 @@ class Claim:
     why: str = ""
 
     def is_met(self, value: float | str) -> bool:
-        """True if it is the printed number, within half of the last digit, or the printed text."""
-        if value == self.printed:
-            return True
-        relation, _, bound = self.printed.partition(" ")
-        if relation in RELATIONS:
-            return not isinstance(value, str) and bool(RELATIONS[relation](value, float(bound)))
-        try:
-            printed = Decimal(self.printed)
-        except InvalidOperation:
-            return False
-        half = Decimal(5).scaleb(int(printed.as_tuple().exponent) - 1)
-        return not isinstance(value, str) and abs(value - float(printed)) <= float(half) + 1e-9
+        """True if the value is the printed number, within half of the last digit, or the text."""
+        return is_met(self.printed, value)
 
     def compute(self, choice: bool) -> tuple[float | str, bool]:
         """Return the result, and whether it is only a number of the paper in a file."""
