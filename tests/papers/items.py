@@ -8,7 +8,6 @@ The items stand in ``docs/papers.toml``, whose head tells what each key means.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -16,24 +15,18 @@ import shlex
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import xarray as xr
 from click.testing import CliRunner
 
-from dse.catalog.entries import Entry
-from dse.catalog.entry_file import Value
-from dse.inputs import merge, provenance
 from dse.plots.papers import find_paper
-from symbolic.expression import parse_value
-from symbolic.quantities import TABLE
 from tests.papers.claims import is_met
 
 ROOT = Path(__file__).parents[2]
@@ -185,66 +178,6 @@ def _values(result: Any, gives: Any) -> Iterator[float | str]:
             yield from _values(one, value)
     else:
         yield result if isinstance(gives, str) else float(result)
-
-
-@contextmanager
-def reads_assumed() -> Iterator[set[str]]:
-    """Collect the assumed values of shipped files that a command reads.
-
-    A Dataset lists those on which its outputs may depend; a command that makes no Dataset, as
-    `dse advise`, is taken to read all values of its files.
-    """
-    names: set[str] = set()
-    of_files: set[str] = set()
-    datasets = []
-    origin = provenance.provenance_attributes
-
-    def collect(*args: Any) -> dict[str, Any]:
-        made = origin(*args)
-        datasets.append(made["identity"])
-        names.update(text.partition(" of ")[0] for text in json.loads(made["assumptions"]))
-        return made
-
-    def note(entry: Entry) -> Entry:
-        of_files.update(name for name, value in entry.values.items() if value.assumed)
-        return entry
-
-    with patch.object(provenance, "provenance_attributes", collect), _loaded_through(note):
-        yield names
-    if not datasets:
-        names |= of_files
-
-
-@contextmanager
-def moved_assumed(factor: float) -> Iterator[None]:
-    """Multiply the assumed numbers of machine and workload files by a factor."""
-
-    def move(entry: Entry) -> Entry:
-        values = {name: _move(name, value, factor) for name, value in entry.values.items()}
-        return replace(entry, values=values)
-
-    with _loaded_through(move):
-        yield
-
-
-@contextmanager
-def _loaded_through(change: Callable[[Entry], Entry]) -> Iterator[None]:
-    def load_changed(load: Callable[..., Entry]) -> Callable[..., Entry]:
-        return lambda *args, **options: change(load(*args, **options))
-
-    loaders = {kind: load_changed(load) for kind, load in merge._ENTRIES.items()}
-    with patch.object(merge, "_ENTRIES", loaders):
-        yield
-
-
-def _move(name: str, value: Value, factor: float) -> Value:
-    row = TABLE.get(name)
-    if not value.assumed or row is None or row.is_label:
-        return value
-    number = parse_value(value.value, row, TABLE) if isinstance(value.value, str) else value.value
-    if isinstance(number, float | int):
-        return replace(value, value=factor * number)
-    return replace(value, value=f"{factor} * ({value.value})")
 
 
 @contextmanager
