@@ -27,11 +27,14 @@ def is_sequential(first_byte, thread_distance_bytes, bytes_per_thread):
     return dse.where(dse.both(aligned, next_to), 1.0, 0.0)
 
 
-@dse.equation(source="Hong 2012, Fig. 3c", meaning="segments that the threads touch")
+@dse.equation(source="Hong 2012, Fig. 3c", meaning="segments that the threads touch", table=True)
 def touched_segments(warp_size, first_byte, thread_distance_bytes, bytes_per_thread, segment_bytes):
-    last = first_byte + (warp_size - 1) * thread_distance_bytes + bytes_per_thread
-    span = dse.ceil(last / segment_bytes) - dse.floor(first_byte / segment_bytes)
-    return dse.minimum(span, warp_size * dse.ceil(bytes_per_thread / segment_bytes))
+    touched = set()
+    for thread in range(int(warp_size)):
+        first = first_byte + thread * thread_distance_bytes
+        last = first + bytes_per_thread - 1
+        touched |= set(range(int(first // segment_bytes), int(last // segment_bytes) + 1))
+    return float(len(touched))
 
 
 @dse.equation(source="Hong 2012, section 2.1.3, Fig. 3")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -334,3 +337,69 @@ def test_a_machine_without_a_base_gives_differences_and_no_power_of_the_system()
     given_ |= {"placement_base_power": 200, "outputs": ["placement_power"]}
     based = dse.evaluate("placement", machine="gtx280", **given_)
     assert float(based.placement_power) == pytest.approx(200 + 4 * 3.9276)
+
+
+# --- examples
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_a_heat_map_is_linear_between_sensors(tmp_path: Path) -> None:
+    """§4.3.3: readings of a plane give the plane; outside of the sensors there is no value."""
+    script = str(EXAMPLES / "heat_map.py")
+    places = pd.DataFrame({"x": [0.0, 8, 0, 8, 3], "y": [0.0, 0, 6, 6, 2]})
+    readings = places.assign(temperature=50 + 2 * places.x - 0.5 * places.y)
+    x, y, heat = runpy.run_path(script)["temperature_map"](readings, points=33)
+    assert heat == pytest.approx(50 + 2 * x - 0.5 * y[:, None])
+    _, _, corner = runpy.run_path(script)["temperature_map"](readings.iloc[:3])
+    assert np.isnan(corner[-1, -1])
+    assert runpy.run_path(script)["hottest"](readings) == pytest.approx((8, 0, 66))
+    readings.to_csv(tmp_path / "readings.csv", index=False)
+    command = [sys.executable, script, "readings.csv", "map.png"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "hottest: 66.0 °C at x = 8, y = 0\n"
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("sms", [(0, 7, 1, 8), (10, 11, 12, 13), (3, 3, 3, 3)])
+def test_the_kernel_that_chooses_its_cores(sms: tuple[int, ...]) -> None:
+    """Fig. 85: a named block loops, another one returns; a block asks for a whole SM's memory."""
+    named = {f"act{i}": sm for i, sm in enumerate(sms, start=1)}
+    counted = dse.kernel(
+        EXAMPLES / "choose-cores.ptx", block=256, grid=14, set={"iterations": 50, **named}
+    )
+    assert counted["fp_fused_insts"] * 14 == pytest.approx(200 * len(set(sms)))
+    given = {"machine": "8800gt", "threads_per_block": 256, "registers_per_thread": 10}
+    shared = counted["shared_mem_per_block"]
+    ds = dse.evaluate("occupancy", shared_mem_per_block=shared, **given)
+    assert ds.active_blocks_per_sm == 1
+
+
+def test_sms_that_compete_for_the_units_of_a_tpc_lie_apart() -> None:
+    """§4.7: fewer clusters draw less, but requests that wait for each other take longer."""
+    ds = dse.Study.from_toml(EXAMPLES / "tpc-tradeoff.toml").run()
+    two, four = ds.sel(lit_sms="0-7-1-8"), ds.sel(lit_sms="0-1-2-3")
+    assert (two.time / four.time).values == pytest.approx([1, 2], rel=1e-3)  # svm, mat_naive
+    assert ((two.energy < four.energy).values == [True, False]).all()
+
+
+@pytest.mark.parametrize("version", [1.0, 1.1, 1.2, 1.3, 2.0])
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_coalescing_by_compute_capability(version: float, width: int) -> None:
+    """Fig. 3, against the segments of each thread's bytes."""
+    for first, stride in product((0, 4, 64, 100), (width, 2 * width, 100, 128, 500)):
+        ds = dse.evaluate(
+            str(EXAMPLES / "coalescing.py"),
+            compute_version=version,
+            first_byte=first,
+            thread_distance_bytes=stride,
+            bytes_per_thread=width,
+        )
+        threads = [range(first + t * stride, first + t * stride + width) for t in range(32)]
+        segments = {byte // 128 for each in threads for byte in each}
+        if first % 64 == 0 and stride == width:
+            wanted = 1
+        else:
+            wanted = len(segments) if version >= 1.2 else 32
+        got = int(ds.transactions_per_uncoalesced)
+        assert got == wanted, (first, stride)
