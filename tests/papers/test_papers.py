@@ -101,6 +101,28 @@ def test_the_table_has_the_items_that_readers_of_the_papers_listed() -> None:
     assert len(ITEMS) >= sum(LISTED.values()) == 218
 
 
+#: Numbers of equations, figures and tables; and figures that only explain the parts of a machine.
+NUMBERED = {
+    "li2015": (3, 19, 1, {1, 2}),
+    "ma2014": (15, 5, 0, set()),
+    "swatman2022": (11, 3, 0, set()),
+    "hong2012": (117, 159, 16, {1, 35, 54, 92, 93, 94}),
+}
+
+
+@pytest.mark.parametrize("paper", papers())
+def test_every_equation_figure_and_table_has_a_row(paper: str) -> None:
+    equations, figures, tables, drawings = NUMBERED[paper]
+    counts = {"Eq": (equations, set()), "Fig": (figures, drawings), "Table": (tables, set())}
+    for kind, (count, without) in counts.items():
+        named: set[int] = set()
+        for item in items(paper):
+            for numbers in re.findall(rf"{kind}s?\.? ([\d, and-]+)", item.item):
+                spans = re.findall(r"(\d+)(?:-(\d+))?", numbers)
+                named |= {n for low, high in spans for n in range(int(low), int(high or low) + 1)}
+        assert set(range(1, count + 1)) - named == without, kind
+
+
 def test_each_item_has_a_command_that_can_fail_or_needs_hardware() -> None:
     bare = [item for item in ITEMS if not item.run or (item.gives is None and not item.has)]
     assert all(item.hardware and not item.printed for item in bare), bare
