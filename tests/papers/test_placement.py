@@ -298,7 +298,7 @@ def test_the_farthest_apart_of_all_sets(tpc_of: list[int], data: Any) -> None:
         ({"lit_sms": "0-x"}, "expected numbers from 0 joined by hyphens, such as '0-7-1-8'"),
         ({"lit_sms": "0-14"}, "names SM 14, and the machine has SMs 0 to 13"),
         ({"lit_sms": "0-7-0"}, "names SM 0 twice"),
-        ({"lit_sms": "0-7", "active_sms": 3}, "the rule 'lit_count == active_sms' is broken"),
+        ({"lit_sms": "0-7", "active_sms": 3}, "rule 'lit_count == active_sms' is broken"),
         ({"lit_sms": "0-1-2", "tpc_map": "0-1"}, "names SM 2, and the machine has SMs 0 to 1"),
         ({"active_sms": 15}, "15 SMs are to be lit: expected a whole number from 1 to 14"),
         ({}, "form a cycle: .*lit_sms.*; give one of them a value to cut it"),
