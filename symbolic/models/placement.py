@@ -308,25 +308,49 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 
 @equation(source=f"{TABLE_12}, least squares")
-def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that would be saved if the same number of SMs were on the fewest TPCs. [W]"""
-    return power_per_tpc * (active_tpcs - fewest_tpcs)
+def placement_temperature(placement_base_temperature, temperature_per_tpc, active_tpcs):
+    """Temperature of the chip with these active SMs, by a line fitted to measurements. [°C]
+
+    As :func:`placement_power`, the coefficients of the 8800GT hold only for four active SMs.
+
+    >>> [round(placement_temperature(74.2261, 1.3134, tpcs), 2) for tpcs in (2, 3, 4)]
+    [76.85, 78.17, 79.48]
+    """
+    return placement_base_temperature + temperature_per_tpc * active_tpcs
+
+
+@equation(source=f"{TABLE_12}, least squares; §4.6.1")
+def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs, placement_fit):
+    """Power that would be saved if the same number of SMs were on the fewest TPCs. [W]
+
+    It is 0 where placements were measured to draw the same; see :func:`placement_fit`.
+    """
+    return where(equal(placement_fit, 2), 0.0, power_per_tpc * (active_tpcs - fewest_tpcs))
 
 
 @equation(
     source="Hong 2012, §4.6.1",
     flags={
         0: "as many SMs lit as where the line was fitted",
-        1: "beyond the fit: one, two or seven SMs were measured to draw the same wherever they lie",
+        1: "beyond the fit",
+        2: "no choice: one SM, two, or half of the chip were measured to draw the same",
     },
+    table=True,
 )
-def placement_fit(active_sms, fitted_sms):
-    """0 if the line of power was fitted with this number of active SMs, otherwise 1.
+def placement_fit(active_sms, fitted_sms, tpc_map):
+    """State of the line of power for this number of active SMs.
 
-    The thesis measured one, two, four and seven active SMs of the 8800GT. Only for four SMs did
-    placements differ: fewer SMs make no hot spots, and seven heat the whole chip.
+    The thesis measured one, two, four and seven active SMs of the 14 of the 8800GT. Only for four
+    did placements differ: fewer SMs make no hot spots, and half of the SMs heat the whole chip.
+
+    >>> shown = "0-1-2-3-4-5-6-0-1-2-3-4-5-6"  # 8800GT
+    >>> [placement_fit(sms, 4, shown) for sms in (1, 2, 3, 4, 7)]
+    [2.0, 2.0, 1.0, 0.0, 2.0]
     """
-    return where(equal(active_sms, fitted_sms), 0.0, 1.0)
+    if active_sms == fitted_sms:
+        return 0.0
+    few, half = active_sms <= 2, 2 * active_sms >= len(_parse_numbers("tpc_map", tpc_map))
+    return 2.0 if few or half else 1.0
 
 
 @equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
@@ -342,6 +366,10 @@ def suggested_tpcs(suggested_placement, tpc_map):
 
 
 @equation(source=f"{TABLE_12}, least squares")
-def suggested_placement_power(placement_power, power_per_tpc, active_tpcs, suggested_tpcs):
+def suggested_placement_power(
+    placement_power, power_per_tpc, active_tpcs, suggested_tpcs, placement_fit
+):
     """Power of the system with the suggested placement. [W]"""
-    return placement_power - power_per_tpc * (active_tpcs - suggested_tpcs)
+    return placement_power - placement_loss(
+        power_per_tpc, active_tpcs, suggested_tpcs, placement_fit
+    )

