@@ -95,16 +95,20 @@ def last_bisected(
 def transit_profiler(given: Mapping[str, Fraction]) -> dict[str, Fraction]:
     """Return n and Z of §3 from counters, and the throughputs that Figs. 18 and 19 compare.
 
-    Counters are of one multiprocessor: instructions of threads, and requests to DRAM. The paper
-    does not define its accuracy.
+    Counters are of the whole GPU: instructions of warps, and bytes. The model is of the threads of
+    one multiprocessor. The paper does not define its accuracy.
     """
-    requests = given["dram_reads"] + given["dram_writes"]
-    result = {
+    insts = given["issued_warp_insts"] * given["warp_size"] / given["active_sms"]
+    words = given["request_bytes"] * given["active_sms"]
+    reads, writes = given["dram_read_bytes"] / words, given["dram_write_bytes"] / words
+    requests = reads + writes
+    return {
+        "issued_insts": insts,
+        "dram_reads": reads,
+        "dram_writes": writes,
         "threads": given["occupancy"] * given["max_threads_per_sm"],
         "measured_ms_throughput": requests / (given["kernel_time"] * given["core_clock"]),
         "predicted_flops": given["cs_throughput"] * given["core_clock"],
-        "measured_flops": given["issued_insts"] / given["kernel_time"],
+        "measured_flops": insts / given["kernel_time"],
+        "intensity": insts / requests,
     }
-    if requests:
-        result["intensity"] = given["issued_insts"] / requests
-    return result
