@@ -85,3 +85,30 @@ def tmm_calibrated(given: Mapping[str, Fraction]) -> Values:
         "memory_bound_time": line,
         "time": max(line, given["compute_bound_time"]),
     }
+
+
+def occupancy(given: Mapping[str, Fraction]) -> Values:
+    """Return Eq. 4 by counting blocks until one does not fit; ties go to the first limit named."""
+    block_warps = Fraction(math.ceil(given["threads_per_block"] / given["warp_size"]))
+    registers = given["registers_per_thread"] * given["threads_per_block"]
+    uses = {  # what a block uses, and what a multiprocessor has
+        "blocks_by_shared_mem": (given["shared_mem_per_block"], given["shared_mem_per_sm"]),
+        "blocks_by_registers": (registers, given["registers_per_sm"]),
+        "max_blocks_per_sm": (Fraction(1), given["max_blocks_per_sm"]),
+        "blocks_by_threads": (given["threads_per_block"], given["max_threads_per_sm"]),
+    }
+    limits = {
+        name: Fraction(math.floor(most / each)) if each else math.inf
+        for name, (each, most) in uses.items()
+    }
+    active = 0
+    while all((active + 1) * each <= most for each, most in uses.values()):
+        active += 1
+    del limits["max_blocks_per_sm"]
+    return {
+        **limits,
+        "warps_per_block": block_warps,
+        "active_blocks_per_sm": active,
+        "limiter": [(active + 1) * each > most for each, most in uses.values()].index(True),
+        "warps_per_sm": active * block_warps,
+    }

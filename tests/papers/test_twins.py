@@ -16,7 +16,7 @@ import xarray as xr
 import dse
 from symbolic.quantity import Quantity
 from tests.oracles.mwp_cwp_cases import mwp_cwp
-from tests.oracles.tmm_passes import apsp, tmm, tmm_calibrated
+from tests.oracles.tmm_passes import apsp, occupancy, tmm, tmm_calibrated
 from tests.oracles.transit_balance import transit, transit_profiler
 
 POINTS, DRAWN = 200, 300
@@ -120,6 +120,17 @@ def with_blocks(point: Point) -> Point:
     return point
 
 
+def with_a_block(point: Point) -> Point:
+    """Return a point at which a block fits, and few enough to be counted."""
+    threads = point["threads_per_block"]
+    registers = point["registers_per_thread"] * threads
+    point["max_blocks_per_sm"] = min(point["max_blocks_per_sm"], 1000.0)
+    point["max_threads_per_sm"] = max(point["max_threads_per_sm"], threads)
+    point["registers_per_sm"] = max(point["registers_per_sm"], registers)
+    point["shared_mem_per_sm"] = max(point["shared_mem_per_sm"], point["shared_mem_per_block"])
+    return point
+
+
 def with_requests(point: Point) -> Point:
     """Return a point at which some or all requests are independent, and floats tell which.
 
@@ -149,6 +160,10 @@ def test_transit(supply: str) -> None:
 
 def test_transit_profiler() -> None:
     compare("transit_profiler", transit_profiler, with_accesses)
+
+
+def test_occupancy_without_allocation_units() -> None:
+    compare("occupancy", occupancy, with_a_block, granularity="none")
 
 
 @pytest.mark.parametrize("latency_hiding", ["modelled", "assumed"])
