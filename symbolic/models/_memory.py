@@ -143,7 +143,11 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
 
 
+#: Rounding up keeps a whole number that rounding errors raise by less than 1e-12 of it.
+NEARLY_ALL = 1 - 1e-12
+
+
 @equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
 def mwp_whole(mwp_without_bw, mwp_peak_bw, parallel_warps):
     """Memory warp parallelism, rounded up after the minimum is taken. [warps]"""
-    return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps))
+    return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps) * NEARLY_ALL)

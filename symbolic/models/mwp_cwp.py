@@ -128,7 +128,7 @@ def cwp(cwp_full, resident_warps):
 @equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "whole"})
 def cwp_whole(cwp_full, resident_warps):
     """Computation warp parallelism, rounded up after the minimum is taken. [warps]"""
-    return ceil(minimum(cwp_full, resident_warps))
+    return ceil(minimum(cwp_full, resident_warps) * _memory.NEARLY_ALL)
 
 
 @equation(source="Hong 2012, §2.3.1")

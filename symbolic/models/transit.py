@@ -170,7 +170,7 @@ def threads_in_ms_low_smooth(
     Where both curves rise, :math:`k^2/R + (L + z - n/R) k - n L = 0` with z = l Z. Of the two forms
     of its root, the one without a difference keeps all digits, as n − x does not if k is small.
     """
-    excess = mem_latency + arithmetic_latency * intensity - threads / ms_peak
+    excess = mem_latency + (arithmetic_latency * intensity - threads / ms_peak)
     root = sqrt(excess * excess + 4 * threads * mem_latency / ms_peak)
     few = divide(2 * threads * mem_latency, root + maximum(excess, 0), at_zero=0.0)
     waiting = where(excess < 0, ms_peak * (root - excess) / 2, few)
@@ -206,11 +206,12 @@ def threads_in_cs_low(
 ):
     """Smallest possible number of threads in the computation system. [threads]
 
-    Unless the lanes are the bottleneck, it is r l Z, because n − k loses digits if most threads
-    wait for memory.
+    It is r l Z, as n − k loses digits if most threads wait for memory, and n − k if more threads
+    than lanes compute.
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
-    return where(equal(bound, 2), threads - threads_in_ms_low, computing)
+    most = maximum(computing, threads - threads_in_ms_low)
+    return where(equal(bound, 2), most, computing)
 
 
 @equation(source="Li 2015, Fig. 6")

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 INFINITE = math.inf
+#: A number that exceeds a whole one by no more than this share is rounded down.
+TIE = Fraction(1, 10**12)
 Values = dict[str, Fraction | float | int]
 
 
@@ -86,7 +88,7 @@ def mwp_cwp(given: Mapping[str, Fraction], printed: bool, rounding: str, waves: 
         cwp_full = (mem + comp) / comp  # Eq. 8
         cwp = min(cwp_full, warps)  # Eq. 9
         if rounding == "whole":
-            mwp, cwp = (Fraction(math.ceil(float(value))) for value in (mwp, cwp))
+            mwp, cwp = (Fraction(math.ceil(value - value * TIE)) for value in (mwp, cwp))
         few = mem + comp + period * less_one(mwp)  # Eq. 21
         if mwp > warps and not printed:
             waiting = max(mem * warps / mwp, min(mem, latency))

@@ -11,6 +11,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 BOUNDS = {(False, False): 0, (True, False): 1, (False, True): 2, (True, True): 3}
+BOTH_FULL = 3
+#: Systems are full if they are so nearly; then a range of k is not defined to 1e-12.
+TIE = Fraction(1, 10**12)
 
 
 def transit(given: Mapping[str, Fraction], supply: str) -> dict[str, Fraction | int]:
@@ -42,20 +45,21 @@ def transit(given: Mapping[str, Fraction], supply: str) -> dict[str, Fraction | 
     low = find(excess, corners, lambda value: value < 0)
     high = find(excess, corners, lambda value: value <= 0)
     r = demand(n - low)
+    near = r * (1 + TIE)
+    bound = BOUNDS[peak <= near, lanes / z <= near]
     result: dict[str, Fraction | int] = {
         "ms_throughput": r,
         "cs_throughput": z * r,
-        "threads_in_ms_low": low,
-        "threads_in_ms_high": high,
-        "threads_in_cs_low": n - high,
-        "threads_in_cs_high": n - low,
         "cs_transition": pi,
         "ms_transition": delta,
     }
     if supply == "sharp":
-        result["bound"] = BOUNDS[r == peak, r == lanes / z]
-    if low == high:
+        result["bound"] = bound
+    if low == high and bound != BOTH_FULL:
         result |= {"threads_in_ms": low, "threads_in_cs": n - low}
+    if (low < high) == (bound == BOTH_FULL) and (low == high or supply == "sharp"):
+        result |= {"threads_in_ms_low": low, "threads_in_ms_high": high}
+        result |= {"threads_in_cs_low": n - high, "threads_in_cs_high": n - low}
     return result
 
 
