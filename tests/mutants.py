@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "symbolic",
-        "return ceil(minimum(cwp_full, resident_warps) * _memory.NEARLY_ALL)",
+        "return ceil(minimum(cwp_full, resident_warps) * NEARLY_ALL)",
         "return ceil(minimum(cwp_full, resident_warps))",
         "tests/papers/test_mwp_cwp.py",
     ),

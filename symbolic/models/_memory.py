@@ -9,7 +9,7 @@ import math
 
 from symbolic.equation import equation
 from symbolic.models._shared import CORRECTED, PRINTED
-from symbolic.ops import both, ceil, divide, maximum, minimum, where
+from symbolic.ops import NEARLY_ALL, both, ceil, divide, maximum, minimum, where
 
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
@@ -141,10 +141,6 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     \times \#Rep` where MWP exceeds CWP_full (case 2 to 3).
     """
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
-
-
-#: Rounding up keeps a whole number that rounding errors raise by less than 1e-12 of it.
-NEARLY_ALL = 1 - 1e-12
 
 
 @equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
