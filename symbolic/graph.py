@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symbolic.equation import Equation, EquationSet
-from symbolic.ops import Node, reference, references, substitute
+from symbolic.ops import NEARLY_ALL, Node, constant, reference, references, substitute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,6 +123,8 @@ def extreme_terms(
         node = stack.pop()
         if node.op == op or node.op in look_through:
             stack.extend(reversed(node.args))
+        elif node.op == "mul" and node.args[1] is constant(NEARLY_ALL):
+            stack.append(node.args[0])
         elif node.op != "reference":
             return (name,)
         else:

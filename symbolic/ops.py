@@ -223,6 +223,10 @@ def floor(a: Any) -> Any:
     return NUMERIC["floor"](a)
 
 
+#: Factor before rounding up: a whole number that rounding errors raised by up to 1e-12 stays.
+NEARLY_ALL = 1 - 1e-12
+
+
 def ceil(a: Any) -> Any:
     """Return the smallest whole number >= ``a``; an infinity is returned unchanged.
 

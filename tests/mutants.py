@@ -165,8 +165,8 @@ MUTANTS = (
     ),
     Mutant(
         "symbolic",
+        "return ceil(minimum(cwp_full, resident_warps) * NEARLY_ALL)",
         "return ceil(minimum(cwp_full, resident_warps))",
-        "return minimum(cwp_full, resident_warps)",
         "tests/papers/test_mwp_cwp.py",
     ),
     Mutant(

@@ -9,7 +9,7 @@ import math
 
 from symbolic.equation import equation
 from symbolic.models._shared import CORRECTED, PRINTED
-from symbolic.ops import both, ceil, divide, maximum, minimum, where
+from symbolic.ops import NEARLY_ALL, both, ceil, divide, maximum, minimum, where
 
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
@@ -146,4 +146,4 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
 @equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
 def mwp_whole(mwp_without_bw, mwp_peak_bw, parallel_warps):
     """Memory warp parallelism, rounded up after the minimum is taken. [warps]"""
-    return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps))
+    return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps) * NEARLY_ALL)

@@ -22,7 +22,7 @@ import math
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _memory, _residency, _shared
 from symbolic.models._shared import CORRECTED, PRINTED
-from symbolic.ops import both, ceil, divide, either, equal, maximum, minimum, where
+from symbolic.ops import NEARLY_ALL, both, ceil, divide, either, equal, maximum, minimum, where
 
 OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
 VALIDITY = Validity(
@@ -128,7 +128,7 @@ def cwp(cwp_full, resident_warps):
 @equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "whole"})
 def cwp_whole(cwp_full, resident_warps):
     """Computation warp parallelism, rounded up after the minimum is taken. [warps]"""
-    return ceil(minimum(cwp_full, resident_warps))
+    return ceil(minimum(cwp_full, resident_warps) * NEARLY_ALL)
 
 
 @equation(source="Hong 2012, §2.3.1")

@@ -162,10 +162,10 @@ def relative_time(time_steps, sched_factor):
 @equation(
     name="relative_time", source="Ma 2014, Eq. 5", symbol="Time", when={"latency_hiding": "assumed"}
 )
-def relative_time_hidden(work_steps, cache_factor, sched_factor):
-    """Run time in steps if enough threads hide the latency. [steps]
+def relative_time_hidden(work_steps, span, cache_factor, sched_factor):
+    """Run time in steps if enough threads hide the latency (A_T). [steps]
 
-    The paper does not define the application's factor A_T. Here it is the work per core. Then both
-    forms agree if latency is hidden and the working set fits into the cache.
+    By §II.C, the application's factor f_app is T_P; without latency, it is the larger of work per
+    core and span. So both forms agree if latency is hidden and the working set fits into the cache.
     """
-    return work_steps * cache_factor * sched_factor
+    return maximum(work_steps, span) * cache_factor * sched_factor

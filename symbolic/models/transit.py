@@ -165,8 +165,15 @@ def threads_in_ms_high_sharp(
 def threads_in_ms_low_smooth(
     bound, threads, ms_throughput, ms_peak, mem_latency, intensity, arithmetic_latency
 ):
-    """Number of threads in the memory system; a smooth supply allows only one. [threads]"""
-    waiting = maximum(threads - ms_throughput * (arithmetic_latency * intensity), 0.0)
+    """Number of threads in the memory system; a smooth supply allows only one. [threads]
+
+    Where both curves rise, :math:`k^2/R + (L + z - n/R) k - n L = 0` with z = l Z. Of the two forms
+    of its root, the one without a difference keeps all digits, as n − x does not if k is small.
+    """
+    excess = mem_latency + (arithmetic_latency * intensity - threads / ms_peak)
+    root = sqrt(excess * excess + 4 * threads * mem_latency / ms_peak)
+    few = divide(2 * threads * mem_latency, root + maximum(excess, 0), at_zero=0.0)
+    waiting = where(excess < 0, ms_peak * (root - excess) / 2, few)
     spare = maximum(1 - ms_throughput / ms_peak, 0.0)
     supplying = divide(ms_throughput * mem_latency, spare, at_zero=math.inf)
     return where(equal(bound, 2), minimum(supplying, waiting), waiting)
@@ -180,7 +187,7 @@ def threads_in_ms_high_smooth(threads_in_ms_low):
 
 @equation(source="Li 2015, Fig. 6", symbol="k")
 def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
-    """Number of threads in the memory system: the middle of the possible range. [threads]
+    """Number of threads in this system: the middle of the possible range. [threads]
 
     If both systems are full, spare threads may wait in either system. Otherwise the range is a
     single number.
@@ -188,18 +195,30 @@ def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
     return (threads_in_ms_low + threads_in_ms_high) / 2
 
 
-@equation(source="Li 2015, Fig. 6", symbol="x")
-def threads_in_cs(threads, threads_in_ms):
-    """Number of threads in the computation system, x = n − k. [threads]"""
-    return threads - threads_in_ms
+threads_in_cs = threads_in_ms.copy_as(
+    "threads_in_cs", "threads_in_cs_low", "threads_in_cs_high", symbol="x"
+)
 
 
-threads_in_cs_low = threads_in_cs.copy_as(
-    "threads_in_cs_low", "threads", "threads_in_ms_high", symbol=""
-)
-threads_in_cs_high = threads_in_cs.copy_as(
-    "threads_in_cs_high", "threads", "threads_in_ms_low", symbol=""
-)
+@equation(source="Li 2015, Fig. 6")
+def threads_in_cs_low(
+    bound, threads, threads_in_ms_low, ms_throughput, intensity, arithmetic_latency
+):
+    """Smallest possible number of threads in the computation system. [threads]
+
+    It is r l Z, as n − k loses digits if most threads wait for memory, and n − k if more threads
+    than lanes compute.
+    """
+    computing = ms_throughput * (arithmetic_latency * intensity)
+    most = maximum(computing, threads - threads_in_ms_low)
+    return where(equal(bound, 2), most, computing)
+
+
+@equation(source="Li 2015, Fig. 6")
+def threads_in_cs_high(bound, threads, threads_in_ms_low, threads_in_cs_low):
+    """Largest possible number of threads in the computation system. [threads]"""
+    most = maximum(threads_in_cs_low, threads - threads_in_ms_low)
+    return where(equal(bound, 3), most, threads_in_cs_low)
 
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")

@@ -1,8 +1,9 @@
 """Inputs of Transit from a profiler's counters, and comparison with its measurements (Li 2015, §3).
 
-Join with ``transit``. Counters are per multiprocessor. They count instructions of threads, not of
-warps, and requests of threads with ``request_bytes`` each. If ``kernel_time`` is given, the
-prediction is compared with the measurement: PCT, RCT and the star of Figs. 18 and 19.
+Join with ``transit``, and with ``occupancy`` for n of a launch. The model counts instructions and
+requests of threads on one multiprocessor. Profilers count those of warps and bytes of the whole
+GPU; the first equations convert them. If ``kernel_time`` is given, the prediction is compared with
+the measurement: PCT, RCT and the star of Figs. 18 and 19, at the ``core_clock`` of the measurement.
 """
 
 import math
@@ -15,6 +16,21 @@ VALIDITY = Validity(statement="a machine of two units, whose curves are measured
 
 #: The model does not cover a workload that never accesses DRAM.
 RULES = ("dram_reads + dram_writes > 0",)
+
+
+@equation(source="Li 2015, §3")
+def issued_insts(issued_warp_insts, warp_size, active_sms):
+    """Instructions of threads on one multiprocessor, idle lanes included. [instructions]"""
+    return issued_warp_insts * warp_size / active_sms
+
+
+@equation(source="Li 2015, §3")
+def dram_reads(dram_read_bytes, request_bytes, active_sms):
+    """Requests to DRAM of the threads of one multiprocessor. [requests]"""
+    return dram_read_bytes / (request_bytes * active_sms)
+
+
+dram_writes = dram_reads.copy_as("dram_writes", "dram_write_bytes", "request_bytes", "active_sms")
 
 
 @equation(source="Li 2015, §3", symbol="n")

@@ -181,7 +181,7 @@ def test_the_details_page_of_a_t4_is_read_with_its_separators_and_its_locked_clo
     assert (float(ds.blocks), float(ds.threads_per_block)) == (1024, 256)
     assert (float(ds.registers_per_thread), float(ds.shared_mem_per_block)) == (32, 0)
     assert float(ds.total_insts) == 16_105_472 / (1024 * 8)
-    assert float(ds.issued_insts) == 16_114_912
+    assert float(ds.issued_warp_insts) == 16_114_912
     assert float(ds.Memory_Throughput) == pytest.approx(0.6184)
     assert float(ds["Memory_Throughput_Memory_Workload_Analysis"]) == 196_456_177_859.63
     assert str(ds.kernel.values).startswith("copy_blocked[v1,")
@@ -577,6 +577,79 @@ def test_rocprofv3_has_a_counter_a_row_and_mi300_its_own_names(tmp_path: Path) -
     assert float(ds.dram_bytes) == 64 * 100 - 32 * 10 + 64 * 20 + 32 * 50 + 32 * 40
 
 
+# --- Transit from the counters of a known launch
+def nvprof_sum(threads: int) -> str:
+    """The metrics of nvprof, which are of the whole GPU: instructions of warps, and sectors."""
+    metrics = {
+        "inst_issued": 12 * threads // 32,
+        "dram_read_transactions": 8 * threads // 32,
+        "dram_write_transactions": 4 * threads // 32,
+    }
+    lines = ['"Device","Kernel","Invocations","Metric Name","Metric Description","Min","Max","Avg"']
+    lines += [f'"Tesla C2075 (0)","sum",1,"{n}","",{v},{v},{v}' for n, v in metrics.items()]
+    return "\n".join(lines)
+
+
+def ncu_sum(threads: int) -> str:
+    metrics = [
+        ("smsp__inst_issued.sum", "inst", 12 * threads // 32),
+        ("dram__bytes_read.sum", "byte", 8 * threads),
+        ("dram__sectors_write.sum", "sector", 4 * threads // 32),
+    ]
+    return "\n".join([_LONG, long(*((name, unit, str(value)) for name, unit, value in metrics))])
+
+
+def rocprof_sum(threads: int) -> str:
+    """Half of the reads have 32 bytes and half 64; all writes have 64."""
+    counters = {
+        "SQ_INSTS": 12 * threads // 64,
+        "TCC_EA_RDREQ_sum": 8 * threads // 48,
+        "TCC_EA_RDREQ_32B_sum": 8 * threads // 96,
+        "TCC_EA_WRREQ_sum": 4 * threads // 64,
+        "TCC_EA_WRREQ_64B_sum": 4 * threads // 64,
+    }
+    header = ["KernelName", "grd", "wgr", *counters]
+    row = ["sum", threads, 256, *counters.values()]
+    return "\n".join(",".join(map(str, line)) for line in (header, row))
+
+
+@pytest.mark.parametrize(
+    ("machine", "text", "registers", "resident"),
+    [
+        ("c2075", nvprof_sum, 24, 1280),  # 32,768 registers hold 42 warps of 768: 5 blocks of 8
+        ("v100_pcie", ncu_sum, 40, 1536),  # 65,536 registers hold 51 warps of 1,280: 6 blocks of 8
+        ("mi210", rocprof_sum, 8, 2048),  # 32 wavefronts of 64, 8 blocks of 4
+    ],
+)
+def test_counters_of_a_known_launch_give_the_state_of_transit(
+    tmp_path: Path,
+    run: Run,
+    machine: str,
+    text: Callable[[int], str],
+    registers: int,
+    resident: int,
+) -> None:
+    """c = a + b in single precision: 12 instructions and 3 requests of 4 bytes a thread."""
+    threads = 3 << 20
+    write(tmp_path / "sum.csv", text(threads))
+    launch = {"blocks": threads // 256, "threads_per_block": 256}
+    launch |= {"registers_per_thread": registers, "shared_mem_per_block": 0}
+    given = [f"--set={name}={value}" for name, value in launch.items()] + ["--set=time=250 us"]
+    out = tmp_path / "sum.toml"
+    assert run("import", str(tmp_path / "sum.csv"), str(out), *given).exit_code == 0
+    state = dse.evaluate(
+        "occupancy + transit + transit_profiler", machine=machine, workload=str(out),
+        core_clock="1.2 GHz",
+        outputs=["threads", "intensity", "measured_ms_throughput", "measured_flops"],
+    )  # fmt: skip
+    sms = {"c2075": 14, "v100_pcie": 80, "mi210": 104}[machine]
+    assert float(state.threads) == resident
+    assert float(state.intensity) == pytest.approx(12 / 3, rel=1e-6)
+    star = 3 * threads / sms / (250e-6 * 1.2e9)
+    assert float(state.measured_ms_throughput) == pytest.approx(star, rel=1e-6)
+    assert float(state.measured_flops) == pytest.approx(12 * threads / sms / 250e-6, rel=1e-6)
+
+
 # --- tables that are known by their columns, and Caliper
 @needs_data
 def test_caliper_times_are_of_one_repetition() -> None:
@@ -634,7 +707,7 @@ def test_neusight_and_accel_sim_tables_are_known_by_their_columns() -> None:
     assert ds.machine.values.tolist() == [row["Device"] for row in expected]
     activity = dse.open(DATA / "power_v100/hw_perf.csv")
     assert float(activity.total_cycles[0]) == 66542.7
-    assert float(activity.dram_reads[0]) == 259346
+    assert float(activity.DRAM_Rd[0]) == 259346
     watts = dse.open(DATA / "power_v100/hw_power_validation_volta.csv")
     assert (str(watts.kernel.values[0]), float(watts.power[0])) == ("backprop_k1", 219.7978)
     assert watts.power.attrs["units"] == "W"

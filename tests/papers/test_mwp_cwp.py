@@ -364,6 +364,14 @@ def test_rounding_whole() -> None:
     )
 
 
+def test_rounding_whole_keeps_a_whole_number_that_floats_miss() -> None:
+    """1 + 420 · 6 / (4 · 1.2 · 21) is 26, and 26.000000000000004 in floats."""
+    given = {"mem_cycles": 420.0 * 6, "comp_cycles": 4 * 1.2 * 21, "resident_warps": 48.0}
+    ds = dse.evaluate("mwp_cwp", outputs=["cwp_full", "cwp"], rounding="whole", **given)
+    assert float(ds.cwp_full) > 26
+    assert float(ds.cwp) == 26
+
+
 def test_waves() -> None:
     assert exact(blocks=120)["repetitions"] == Fraction(3, 2)
     assert exact(blocks=120, waves="whole")["repetitions"] == 2
