@@ -24,7 +24,7 @@ def byte_size(path: str | Path) -> int:
 @store_argument
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
 def export(store: str, out: str) -> Any:
-    """Write a stored dataset in another format.
+    """Write a dataset in another format.
 
     The suffix of OUT chooses the format. Values, units, flags and attributes are preserved.
     """

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, input_errors, new_file
-from dse.cli.options import example_studies, option
+from dse.cli.command import command, input_errors, is_interactive, new_file
+from dse.cli.options import echo, example_studies, option
 from dse.toml_text import printable_line, toml_value, value_line
 from symbolic.answer import Answer
-from symbolic.errors import check_name
+from symbolic.errors import DseError, check_name
 
 if TYPE_CHECKING:
     from dse.catalog.entries import Entry
@@ -49,26 +49,37 @@ minimize = "time"
 
 
 @command(
+    "dse new",
     "dse new study study.toml",
     "dse new study study.toml --from energy-gtx280",
     "dse new machine mine.toml --from cc8.9",
     "dse new workload mine.toml --from svm",
 )
-@click.argument("kind", type=click.Choice(["study", "machine", "workload"]))
-@click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
+@click.argument("kind", required=False, type=click.Choice(["study", "machine", "workload"]))
+@click.argument("out", metavar="[OUT.toml]", required=False, type=click.Path(dir_okay=False))
 @option(
     "--from NAME",
     "Machine, workload or example study to start from; default: gtx280, svm or a short study",
     "base",
 )
-def new(kind: str, out: str, base: str | None) -> Any:
-    """Write a commented study, machine or workload file to start from.
+def new(kind: str | None, out: str | None, base: str | None) -> Any:
+    """Write a file to start from: a commented study, machine or workload.
+
+    Without arguments, the command asks three questions on a terminal and writes a study: your
+    kernel, workload or model; the machine; and what you want to know.
 
     You can use the file without changes. A machine or workload file uses the values of another
     machine or workload, and shows them as comments: to replace a value, uncomment its line. A
     machine file also lists values that models need and that the other machine lacks, with the
     numbers of a similar machine.
     """
+    if kind is None and is_interactive():
+        return _ask_study()
+    if kind is None or out is None:
+        raise click.UsageError(
+            "name the kind and the file, such as dse new study study.toml (or machine, workload); "
+            "without them, dse new asks three questions, for which it needs a terminal"
+        )
     path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
     with input_errors():
@@ -96,6 +107,46 @@ def new(kind: str, out: str, base: str | None) -> Any:
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     data = {"kind": kind, "written": path, "to_fill_in": closed}
     return Answer(title=f"{path} (a {kind} to start from)", notes=filling, data=data)
+
+
+def _ask_study() -> Answer:
+    """Ask for a subject, a machine and a question; write a study, and the workload of a kernel."""
+    from dse.analysis import draft
+    from dse.catalog.entries import machine
+    from sweeps.files.atomic_write import write_atomic
+
+    def ask(text: str, default: str, check: Callable[[str], Any]) -> str:
+        def read(answer: str) -> str:
+            try:
+                check(answer)
+            except DseError as error:
+                raise click.UsageError(str(error)) from error
+            return answer
+
+        return str(click.prompt(text, default=default, value_proc=read, err=True))
+
+    echo("dse models, dse workloads and dse machines list the names.", err=True)
+    what = "What do you have? The file of a kernel, a workload, or a model"
+    subject = ask(what, "gemm", draft.kind_of)
+    name = ask("Which machine?", "h100_sxm", machine)
+    for key, (text, _) in draft.QUESTIONS.items():
+        echo(f"  {key:6}  {text}", err=True)
+    choice = click.Choice([*draft.QUESTIONS])
+    question = click.prompt("Which question?", default="best", type=choice, err=True)
+    with input_errors():
+        if draft.kind_of(subject) == "kernel":
+            text = draft.count_kernel(Path(subject), name)
+            subject = str(_free_path(Path(subject).stem))
+            write_atomic(Path(subject), text, replace=False)
+        out = _free_path("study")
+        write_atomic(out, draft.draft_study(subject, name, question, str(out)), replace=False)
+    title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
+    return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})
+
+
+def _free_path(stem: str) -> Path:
+    paths = (Path(f"{stem}{number or ''}.toml") for number in (0, *range(2, 1000)))
+    return next(path for path in paths if not path.exists())
 
 
 def _similar_machine(entry: Entry) -> Entry:

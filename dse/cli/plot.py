@@ -119,7 +119,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 def plot(
     kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int, **options: Any
 ) -> Any:
-    """Draw a figure of a model or of a study.
+    """Draw a figure of a study or model.
 
     Most kinds of figures show a study: a study file, a stored dataset, or the study that the
     options --machine, --workload, --axis and --set describe. You can draw any quantity of the
