@@ -34,7 +34,7 @@ _TASKS = {
     "Uncertainty": "sensitivity ranges chances information law",
     "Kernels and GPUs": "analyze kernel measure launch imbalance",
     "Data": "import fit calibrate validate add verify export",
-    "About": "models machines workloads quantities",
+    "About": "models machines workloads quantities cite",
 }
 #: Minimum width of the help for two columns of commands. [characters]
 _TWO_COLUMNS = 90
