@@ -1,13 +1,13 @@
-"""BibTeX of the papers, data sheets and data sets that the sources of an answer name."""
+"""BibTeX of the papers, data sheets and data sets that sources name."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from dse.runs.files import open as open_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.sources import load_study_file
-from symbolic.answer import Answer, Report, Table, shorten
+from symbolic.answer import Answer
 from symbolic.errors import DseError
 from symbolic.model import Model
 from symbolic.safe_text import one_line
@@ -30,49 +30,16 @@ _FILE = Path(__file__).parent / "data" / "references.toml"
 _TEX = {sign: f"\\{sign}" for sign in "&%$#_"}
 _TEX |= {"{": "\\textbraceleft{}", "}": "\\textbraceright{}"}
 _TEX |= {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
-#: Number of sources that a comment names before each entry.
+#: Number of sources that comments name before each entry.
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Citations(Report):
-    """References behind an answer; ``print`` shows them as BibTeX.
+def cite(source: Any) -> Answer:
+    """Return BibTeX of the papers, data sheets and data sets behind an answer.
 
-    Attributes:
-        entries: For each reference its ``key``, ``type``, ``fields`` and the sources that name it
-            (``cited_as``).
-        others: Sources that name no publication, such as definitions and own measurements.
-    """
-
-    entries: Sequence[Mapping[str, Any]]
-    others: Sequence[str]
-
-    def __str__(self) -> str:
-        parts = []
-        for entry in self.entries:
-            texts = entry["cited_as"]
-            more = [f"and {len(texts) - _SHOWN} more"] * (len(texts) > _SHOWN)
-            named = [one_line(text).replace("@", " at ") for text in [*texts[:_SHOWN], *more]]
-            lines = [f"% {text}" for text in named]
-            fields = ",\n".join(f"  {n} = {_value(n, v)}" for n, v in entry["fields"].items())
-            parts.append("\n".join([*lines, f"@{entry['type']}{{{entry['key']},", fields, "}"]))
-        text = f"% {len(self.others)} sources name no publication: definitions, own measurements"
-        return "\n\n".join([*parts, *[text] * bool(self.others)])
-
-    def _answer(self) -> Answer:
-        rows = [[e["key"], e["fields"]["title"], shorten(e["cited_as"], 3)] for e in self.entries]
-        table = Table(columns=("key", "title", "cited as"), rows=rows, is_open=True)
-        others = Table(title="other sources", rows=[[text] for text in self.others])
-        title = f"{len(rows)} references; print shows BibTeX"
-        return Answer(kind="Citations", title=title, tables=[table, others])
-
-
-def cite(source: Any) -> Citations:
-    """Return the references of the papers, data sheets and data sets behind an answer.
-
-    They are found in the sources of the equations that are used, of the values of machine and
-    workload, and of fits. A reference has only fields that its source or the table of references
-    gives.
+    They are those that the sources of equations, of values of machine and workload, and of fits
+    name. ``print`` shows BibTeX; ``data`` has the ``entries`` and the ``others``, which are sources
+    that name no publication. An entry has only fields that a source or the table of references has.
 
     Parameters:
         source: A study, comparison or Dataset (an answer, or a run), or its path; a model, machine
@@ -81,24 +48,34 @@ def cite(source: Any) -> Citations:
     Raises:
         DseError: The source is none of these.
 
-    >>> [entry["key"] for entry in cite("transit").entries]
+    >>> [entry["key"] for entry in cite("transit").data["entries"]]
     ['simt-dse', 'li2015']
     """
-    texts = dict.fromkeys(text for text in _source_texts(_load(source)) if text)
     cited: dict[tuple[Any, ...], list[str]] = {}
     others = []
-    for text in (f"simt-dse version {version()}", *texts):
-        references = list(_references(text))
+    for text in dict.fromkeys([f"simt-dse version {version()}", *_source_texts(_load(source))]):
+        references = [*_references(text)] if text else []
         others += [] if references else [text]
         for reference in references:
             cited.setdefault(reference, []).append(text)
-    keys: dict[str, int] = {}
-    entries = []
+    keys = Counter[str]()
+    entries: list[dict[str, Any]] = []
     for (key, kind, *fields), names in cited.items():
-        keys[key] = keys.get(key, 0) + 1
+        keys[key] += 1
         unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
         entries.append({"key": unique, "type": kind, "fields": dict(fields), "cited_as": names})
-    return Citations(entries, others)
+    note = f"% {len(others)} sources name no publication: definitions, own measurements"
+    parts = [*map(_bibtex, entries), *[note] * bool(others)]
+    data = {"entries": entries, "others": others}
+    return Answer(kind="BibTeX", title="\n\n".join(parts), data=data)
+
+
+def _bibtex(entry: Mapping[str, Any]) -> str:
+    texts = entry["cited_as"]
+    more = [f"and {len(texts) - _SHOWN} more"] * (len(texts) > _SHOWN)
+    lines = [f"% {one_line(text).replace('@', ' at ')}" for text in [*texts[:_SHOWN], *more]]
+    fields = ",\n".join(f"  {name} = {_value(name, v)}" for name, v in entry["fields"].items())
+    return "\n".join([*lines, f"@{entry['type']}{{{entry['key']},", fields, "}"])
 
 
 @cache
@@ -125,10 +102,9 @@ def _load(source: Any) -> Any:
     text = str(source)
     if text in models() or "+" in text or text.endswith(".py"):
         return model(text)
-    if text in machines():
-        return machine(text)
-    if text in workloads():
-        return workload(text)
+    for names, read in ((machines, machine), (workloads, workload)):
+        if text in names():
+            return read(text)
     if not text.endswith(".toml"):
         return open_dataset(text)
     for read in (machine, workload):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dse.analysis import KERNEL_FILES
 from dse.analysis.launch import source_launch
 from dse.analysis.prediction import MODELS
 from dse.analysis.subject import architecture
@@ -22,7 +22,7 @@ from dse.study.study import StudyData
 from dse.toml_text import printable_line, toml_key, toml_value
 from sweeps.grid.axes import parse_numbers
 from symbolic.answer import value_text
-from symbolic.errors import DseError, nearest_hint
+from symbolic.errors import DseError, check_name, nearest_hint
 from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.quantity import Quantity
@@ -42,40 +42,14 @@ _EXAMPLE = {"threads_per_block": 128}
 _VALUES = 16
 
 
-def kind_of(subject: str) -> str:
-    """Return ``"kernel"``, ``"model"`` or ``"workload"``; raise DseError for any other text."""
-    if Path(subject).suffix.lower() in KERNEL_FILES:
-        if not Path(subject).is_file():
-            raise DseError(f"{subject!r} is no file: expected the path of a kernel")
-        return "kernel"
-    if subject in models():
-        return "model"
-    if subject not in workloads() and not subject.endswith(".toml"):
-        hint = nearest_hint(subject, [*models(), *workloads()])
-        raise DseError(f"{subject!r} is no kernel (.cu, .cubin, .ptx), workload or model{hint}")
-    workload(subject)
-    return "workload"
-
-
 def count_kernel(path: Path, machine: str) -> str:
     """Return the workload file of a kernel, whose launch is in its comments ``// dse: ...``."""
     text = "" if path.suffix == ".cubin" else path.read_text("utf-8", errors="replace")
     launch = source_launch(text, str(path))
     numbers = {**source_macros(text), **launch.set}
-    counted = kernel(
-        path,
-        launch.times,
-        launch.entry,
-        arch=architecture(load_machine(machine))[0],
-        define=launch.define,
-        options=launch.options,
-        block=[int(n) for n in evaluate_sizes(launch.block or (256,), numbers, "block")],
-        grid=launch.grid,
-        set=launch.set,
-        dynamic_shared=launch.dynamic_shared,
-        array_bytes=launch.array_bytes,
-    )
-    return str(counted.toml())
+    block = [int(n) for n in evaluate_sizes(launch.block or (256,), numbers, "block")]
+    arch = architecture(load_machine(machine))[0]
+    return str(kernel(path, **{**asdict(launch), "block": block, "arch": arch}).toml())
 
 
 def draft_study(subject: str, machine: str, question: str, out: str) -> str:
@@ -85,48 +59,47 @@ def draft_study(subject: str, machine: str, question: str, out: str) -> str:
     examples in typical ranges, and the file says so.
 
     Raises:
-        DseError: The machine lacks values that a model needs, or no model fits the workload.
+        DseError: A name is unknown, the machine lacks values, or no model fits the workload.
     """
-    text, wanted = QUESTIONS[question]
-    of_model, errors = kind_of(subject) == "model", []
-    for name in [subject] if of_model else MODELS:
-        model, entry = load_model(name), load_machine(machine)
-        given = {*entry.values, *({} if of_model else workload(subject).values)}
+    check_name(question, QUESTIONS, f"{question!r} is no question")
+    is_model, errors = subject in models(), []
+    if not (is_model or subject in workloads() or subject.endswith(".toml")):
+        hint = nearest_hint(subject, [*models(), *workloads()])
+        raise DseError(f"{subject!r} is no kernel (.cu, .cubin, .ptx), workload or model{hint}")
+    entry = load_machine(machine)
+    given = {} if is_model else workload(subject).values
+    for name in [subject] if is_model else MODELS:
+        model = load_model(name)
         needs = model.needs(*model.outputs)
-        rows = {n: model.quantity(n) for n in needs if n not in given}
+        rows = {n: model.quantity(n) for n in needs if n not in given and n not in entry.values}
         missing = {n: row for n, row in rows.items() if row.default is None}
-        unknown = [
-            n for n, row in missing.items()
-            if row.typical is None or row.lever == "designer"
-            or not (of_model or n == "threads_per_block")
-        ]  # fmt: skip
-        if unknown:
-            errors.append(f"{name} needs {', '.join(unknown)}")
+        allowed = missing if is_model else ("threads_per_block",)
+        known = [n for n in allowed if n in missing and missing[n].typical is not None]
+        lacking = [n for n, row in missing.items() if n not in known or row.lever == "designer"]
+        wanted = [n for n in QUESTIONS[question][1] if n in needs]
+        others = [[*missing][:1], [n for n in needs if n == "core_clock"]] * (question == "best")
+        if lacking or not any([wanted, *others]):
+            reason = f"needs {', '.join(lacking)}" if lacking else "does not depend on such inputs"
+            errors.append(f"{name} {reason}")
             continue
-        axes = [[each for each in wanted if each in needs]]
-        axes += [[*missing][:1], [*{"core_clock"}.intersection(needs)]] * (question == "best")
-        for names in filter(None, axes):
-            is_size = names != axes[0] and names[0] in missing
+        for names in filter(None, [wanted, *others]):
             values = {n: _values(model.quantity(n), entry) for n in (*names, *missing)}
+            examples = {
+                n: _EXAMPLE[n] if n in _EXAMPLE else v[len(v) // 2] for n, v in values.items()
+            }
+            is_table = len(names) > 1 or (names != wanted and names[0] in missing)
+            about: dict[str, Any] = {
+                "axes": {n: values[n] for n in names},
+                "set": {n: examples[n] for n in missing if n not in names},
+                "best": {**_goal(model, question), **({"per": names} if is_table else {})},
+            }
             try:
-                study = StudyData(
-                    model=name,
-                    machine=machine,
-                    workload=None if of_model else subject,
-                    axes={n: values[n] for n in names},
-                    set={
-                        n: _EXAMPLE.get(n, values[n][len(values[n]) // 2])
-                        for n in missing
-                        if n not in names
-                    },
-                    best=_goal(model, question)
-                    | ({"per": names} if is_size or len(names) > 1 else {}),
-                )
+                other = None if is_model else subject
+                study = StudyData(model=name, machine=machine, workload=other, **about)
             except DseError as error:
                 errors.append(f"{name}: {error}")
             else:
-                return "\n".join(_lines(study, missing, [text, "", f"    dse run {out}"])) + "\n"
-        errors += [f"{name} does not depend on {' or '.join(wanted)}"] * (not any(axes))
+                return "\n".join(_lines(study, missing, QUESTIONS[question][0], out)) + "\n"
     ways = "choose another machine, question or model"
     raise DseError(f"no study of {subject} on {machine}: {ways}\n" + "\n".join(errors))
 
@@ -140,7 +113,7 @@ def _goal(model: Model, question: str) -> dict[str, str]:
     return {"minimize": costs[0]} if costs and not rate else {"maximize": rate or next(iter(units))}
 
 
-def _values(row: Quantity, entry: Entry) -> list[Any]:
+def _values(row: Quantity, entry: Entry) -> Any:
     """Return values around the one of the machine, or over the typical range of a quantity."""
     if row.name in _PERCENT:
         name = row.name if row.name in entry.values else "nominal_clock"
@@ -149,7 +122,7 @@ def _values(row: Quantity, entry: Entry) -> list[Any]:
         (base,) = parse_numbers([value], row, row.name)
         return [value_text(base * percent / 100, row.unit) for percent in _PERCENT[row.name]]
     if row.name == "threads_per_block":
-        return [*range(32, 1025, 32)]
+        return {"start": 32, "stop": 1024, "step": 32}
     low, high = row.typical or (0, 0)
     if row.domain.whole:
         return [2**k for k in range(math.frexp(high)[1]) if low <= 2**k <= high][-_VALUES:]
@@ -157,18 +130,25 @@ def _values(row: Quantity, entry: Entry) -> list[Any]:
     return [float(f"{value:.4g}") for value in space(low, high, _VALUES)]
 
 
-def _lines(study: StudyData, missing: Mapping[str, Quantity], head: list[str]) -> Iterator[str]:
-    yield from (f"# {printable_line(text)}".rstrip() for text in (*head, ""))
-    for name in ("model", "machine", "workload"):
-        if getattr(study, name):
-            yield f"{name} = {toml_value(getattr(study, name))}"
-    for title in ("axes", "set", "best"):
-        if values := getattr(study, title):
-            yield f"\n[{title}]"
-            note = "# examples in typical ranges: replace them by your numbers"
-            yield from [note] * (title == "set")
-        for name, value in values.items():
-            row = missing.get(name)
+def _lines(
+    study: StudyData, missing: Mapping[str, Quantity], question: str, out: str
+) -> Iterator[str]:
+    name = printable_line(out)
+    yield f"# {question}\n#\n#     dse plan {name}     what a run would do, before any work"
+    yield f"#     dse run {name}      the best configuration (--store OUT.zarr keeps all)\n"
+    for key in ("model", "machine", "workload"):
+        if getattr(study, key):
+            yield f"{key} = {toml_value(getattr(study, key))}  # dse {key}s lists them"
+    yield '# where = ["time <= 1 s"]  # what every configuration must satisfy'
+    notes = {
+        "axes": "several values, or { start = 1, stop = 30 }; of machine and workload, too",
+        "set": "one value each; examples in typical ranges: replace them by your numbers",
+        "best": 'what dse run and dse optimum look for; per = ["machine"]: for each machine',
+    }
+    for title, note in notes.items():
+        yield f"\n[{title}]  # {note}"
+        for key, value in getattr(study, title).items():
+            row = missing.get(key)
             unit = f" [{row.unit}]" if row and row.unit else ""
             meaning = f"  # {printable_line(row.meaning)}{unit}" if row else ""
-            yield f"{toml_key(name)} = {toml_value(value)}{meaning}"
+            yield f"{toml_key(key)} = {toml_value(value)}{meaning}"

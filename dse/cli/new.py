@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,31 +21,6 @@ if TYPE_CHECKING:
 
 #: Defaults of --from for machines and workloads.
 _DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
-
-_STUDY = """\
-# A study: a model, its values, and the axes along which some of them vary.
-#
-#     dse plan {out}     what a run would do, before any work
-#     dse run {out}      the best configuration (--store OUT.zarr keeps all of them)
-
-model = "occupancy + mwp_cwp"       # dse models lists them
-machine = "gtx280"                  # dse machines lists them, or the path of a file
-workload = "svm"                    # dse workloads lists them, or the path of a file
-outputs = ["time", "case", "occupancy"]
-# where = ["occupancy >= 0.5"]      # what every configuration must hold
-
-[axes]                              # several values, or a range; of machine and workload too
-threads_per_block = {{ start = 64, stop = 512, step = 32 }}
-active_sms = {{ start = 1, stop = 30 }}
-# core_clock = ["1.1 GHz", "1.2 GHz", "1.3 GHz"]
-
-[set]                               # one value each, before those of workload and machine
-# mem_bandwidth = "160 GB/s"        # dse quantities lists names and units
-
-[best]                              # what dse run and dse optimum look for
-minimize = "time"
-# per = ["active_sms"]              # a winner for each value
-"""
 
 
 @command(
@@ -84,9 +59,12 @@ def new(kind: str | None, out: str | None, base: str | None) -> Any:
     closed: dict[str, tuple[str, ...]] = {}
     with input_errors():
         if kind == "study":
-            text = _STUDY.format(out=printable_line(out))
-            if base is not None:
-                known = example_studies()
+            from dse.analysis.draft import draft_study
+
+            known = example_studies()
+            if base is None:
+                text = draft_study("svm", "gtx280", "best", out)
+            else:
                 check_name(base, known, f"--from {base!r}: there is no such example study")
                 text = known[base].read_text(encoding="utf-8")
             from sweeps.files.atomic_write import write_atomic
@@ -110,38 +88,33 @@ def new(kind: str | None, out: str | None, base: str | None) -> Any:
 
 
 def _ask_study() -> Answer:
-    """Ask for a subject, a machine and a question; write a study, and the workload of a kernel."""
-    from dse.analysis import draft
-    from dse.catalog.entries import machine
+    """Ask for a subject, a machine and a question until they give a study; write it."""
+    from dse.analysis import KERNEL_FILES
+    from dse.analysis.draft import QUESTIONS, count_kernel, draft_study
     from sweeps.files.atomic_write import write_atomic
 
-    def ask(text: str, default: str, check: Callable[[str], Any]) -> str:
-        def read(answer: str) -> str:
-            try:
-                check(answer)
-            except DseError as error:
-                raise click.UsageError(str(error)) from error
-            return answer
-
-        return str(click.prompt(text, default=default, value_proc=read, err=True))
-
-    echo("dse models, dse workloads and dse machines list the names.", err=True)
-    what = "What do you have? The file of a kernel, a workload, or a model"
-    subject = ask(what, "gemm", draft.kind_of)
-    name = ask("Which machine?", "h100_sxm", machine)
-    for key, (text, _) in draft.QUESTIONS.items():
-        echo(f"  {key:6}  {text}", err=True)
-    choice = click.Choice([*draft.QUESTIONS])
-    question = click.prompt("Which question?", default="best", type=choice, err=True)
-    with input_errors():
-        if draft.kind_of(subject) == "kernel":
-            text = draft.count_kernel(Path(subject), name)
-            subject = str(_free_path(Path(subject).stem))
-            write_atomic(Path(subject), text, replace=False)
-        out = _free_path("study")
-        write_atomic(out, draft.draft_study(subject, name, question, str(out)), replace=False)
-    title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
-    return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})
+    questions = "".join(f"\n  {key:6}  {text}" for key, (text, _) in QUESTIONS.items())
+    what = "What do you have? The file of a kernel, a workload or a model (dse models lists them)"
+    texts = (what, "Which machine? (dse machines lists them)", f"Which question?{questions}\n")
+    answers = ["gemm", "h100_sxm", "best"]
+    while True:
+        answers = [
+            str(click.prompt(text, default=old, err=True))
+            for text, old in zip(texts, answers, strict=True)
+        ]
+        out, subject = _free_path("study"), answers[0]
+        try:
+            if Path(subject).suffix.lower() in KERNEL_FILES:
+                counts = count_kernel(Path(subject), answers[1])
+                subject = str(_free_path(Path(subject).stem))
+                write_atomic(Path(subject), counts, replace=False)
+            text = draft_study(subject, answers[1], answers[2], str(out))
+        except (DseError, OSError) as error:
+            echo(f"{error}\n", err=True)
+            continue
+        write_atomic(out, text, replace=False)
+        title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
+        return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})
 
 
 def _free_path(stem: str) -> Path:

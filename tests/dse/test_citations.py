@@ -14,7 +14,8 @@ import xarray as xr
 from click.testing import Result
 
 import dse
-from dse.citations import _FILE, Citations, _value
+from dse.citations import _FILE, _bibtex, _value
+from symbolic.answer import Answer
 
 Run = Callable[..., Result]
 
@@ -54,10 +55,10 @@ def parse(text: str) -> dict[str, tuple[str, dict[str, str]]]:
     return entries
 
 
-def check(answer: Citations) -> dict[str, tuple[str, dict[str, str]]]:
+def check(answer: Answer) -> dict[str, tuple[str, dict[str, str]]]:
     entries = parse(str(answer))
-    assert [*entries] == [entry["key"] for entry in answer.entries]
-    for (kind, fields), entry in zip(entries.values(), answer.entries, strict=True):
+    assert [*entries] == [entry["key"] for entry in answer.data["entries"]]
+    for (kind, fields), entry in zip(entries.values(), answer.data["entries"], strict=True):
         assert NEEDED[kind] <= set(fields), entry
         assert [*fields] == [*entry["fields"]]
         for name, text in fields.items():
@@ -74,13 +75,13 @@ def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
     for subject in subjects:
         answer = dse.cite(subject)
         check(answer)
-        for entry in answer.entries:
+        for entry in answer.data["entries"]:
             used.add(entry["key"])
             row = rows.get(entry["key"], {})
             for name, value in entry["fields"].items():
                 given = row.get(name) == value
                 assert given or all(str(value) in text for text in entry["cited_as"]), entry
-        named |= {t for t in answer.others if re.search(r"[A-Z][a-z]+ (et al\. )?(19|20)\d\d\b", t)}
+        named |= {t for t in answer.data["others"] if re.search(r"[A-Z][a-z]+ (et al\. )?(19|20)\d\d\b", t)}
     # no author and year goes without a reference
     assert not {t for t in named if not re.search(r"(May|RTX|on) (19|20)\d\d", t)}
     fixed = {name for name, row in rows.items() if "title" in row}
@@ -112,8 +113,8 @@ def test_characters_of_tex_are_escaped() -> None:
         r"\textasciitilde{}\textasciicircum{}\textbackslash{}\#\$}"
     )
     assert _value("doi", "10.1/a_b") == "{10.1/a_b}"
-    entries = [{"key": "k", "type": "misc", "fields": {"title": "}x{ @y"}, "cited_as": ["a@b\n@c"]}]
-    assert [*parse(str(Citations(entries, [])))] == ["k"]
+    entry = {"key": "k", "type": "misc", "fields": {"title": "}x{ @y"}, "cited_as": ["a@b\n@c"]}
+    assert [*parse(_bibtex(entry))] == ["k"]
 
 
 def test_the_command_prints_bibtex_alone(run: Run) -> None:
