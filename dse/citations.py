@@ -100,17 +100,12 @@ def _load(source: Any) -> Any:
     if not isinstance(source, (str, Path)):
         return source
     text = str(source)
-    if text in models() or "+" in text or text.endswith(".py"):
-        return model(text)
-    for names, read in ((machines, machine), (workloads, workload)):
-        if text in names():
-            return read(text)
-    if not text.endswith(".toml"):
-        return open_dataset(text)
-    for read in (machine, workload):
+    kinds = ((models, model), (machines, machine), (workloads, workload))
+    known = [read for names, read in kinds if text in names()]
+    for read in known or [read for _, read in kinds]:
         with suppress(DseError):
             return read(text)
-    return load_study_file(text)
+    return load_study_file(text) if text.endswith(".toml") else open_dataset(text)
 
 
 def _source_texts(source: Any) -> Iterable[str]:
@@ -120,19 +115,17 @@ def _source_texts(source: Any) -> Iterable[str]:
         return [value.source or value.assumed for value in source.values.values()]
     if isinstance(source, ComparisonData):
         return [text for study in source.each.values() for text in _source_texts(study)]
-    if not isinstance(source, StudyData):
+    if isinstance(source, StudyData):
+        attributes = source.attributes()
+    else:
         what = "a Study, a Dataset, a model, a machine, a workload, or the name or path of one"
-        equations = str(require_dataset(source, "source", what).attrs.get("equations"))
-        if not equations.startswith("["):  # an answer, or several models
+        attributes = require_dataset(source, "source", what).attrs
+        if not str(attributes.get("equations")).startswith("["):  # an answer, or several models
             return _source_texts(source.dse.study)
-    attributes = source.attributes() if isinstance(source, StudyData) else source.attrs
-    equations, origins, assumed = (
-        json.loads(attributes.get(name, "{}")) for name in ("equations", "sources", "assumptions")
-    )
-    texts: list[str] = [row["source"] for row in equations]
-    for origin in origins.values():  # a mapping from labels for an axis of machines
-        texts += origin.values() if isinstance(origin, dict) else [origin]
-    return [*texts, *assumed]
+    texts: list[str] = [row["source"] for row in json.loads(attributes["equations"])]
+    for origin in json.loads(attributes.get("sources", "{}")).values():
+        texts += origin.values() if isinstance(origin, dict) else [origin]  # dict: by label
+    return [*texts, *json.loads(attributes.get("assumptions", "[]"))]
 
 
 def _value(name: str, value: Any) -> str:

@@ -19,7 +19,7 @@ from dse.cuda import as_shapes, as_sizes
 from dse.progress import ProgressOption, show_progress
 from symbolic.errors import DseError, UnknownEntryError
 
-__all__ = ["Analysis", "analyze"]
+__all__ = ["KERNEL_FILES", "Analysis", "analyze"]
 
 #: Endings of files that hold a kernel; any other source is a workload.
 KERNEL_FILES = (".cu", ".cuh", ".cubin", ".ptx")
