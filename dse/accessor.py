@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import dse
+
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
@@ -121,11 +123,11 @@ class DatasetAccessor:
 
     def optimum(self, **query: Any) -> xr.Dataset:
         """Return the best configurations of the Dataset; see :func:`dse.optimum`."""
-        return self._verb("optimum")(self._ds, **query)
+        return dse.optimum(self._ds, **query)
 
     def pareto(self, **query: Any) -> xr.Dataset:
         """Return the Pareto front of the Dataset; see :func:`dse.pareto`."""
-        return self._verb("pareto")(self._ds, **query)
+        return dse.pareto(self._ds, **query)
 
     def explain(self, point: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Return every intermediate quantity of one configuration; see :func:`dse.explain`.
@@ -133,20 +135,14 @@ class DatasetAccessor:
         ``point`` gives values of axes, or is an answer. Default: the configuration of this Dataset,
         if it has one or is ranked, as the optimum is. ``more`` are further values of axes.
         """
-        return self._verb("explain")(self.study, **{**self._point(point), **more})
+        return dse.explain(self.study, **{**self._point(point), **more})
 
     def advise(self, point: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Return the bottleneck of a configuration, and what would help; see :func:`dse.advise`.
 
         The configuration is that of :meth:`explain`; ``more`` are also ``goal`` and ``levers``.
         """
-        return self._verb("advise")(self.study, **{**self._point(point), **more})
-
-    @staticmethod
-    def _verb(name: str) -> Any:
-        import dse
-
-        return getattr(dse, name)
+        return dse.advise(self.study, **{**self._point(point), **more})
 
     def _point(self, point: Mapping[str, Any] | None) -> dict[str, Any]:
         axes = str(self._ds.attrs.get("axes", "")).split() or self._study_tree().get("axes", ())

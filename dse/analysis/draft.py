@@ -36,8 +36,6 @@ QUESTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
 }  # fmt: skip
 #: Values of an axis, in percent of the machine's value.
 _PERCENT = {"core_clock": range(50, 101, 10), "mem_bandwidth": (50, 75, 100, 150, 200)}
-#: Example values of quantities for which the middle of the typical range is too much.
-_EXAMPLE = {"threads_per_block": 128}
 #: Number of values of an axis that covers the typical range of a quantity.
 _VALUES = 16
 
@@ -66,35 +64,28 @@ def draft_study(subject: str, machine: str, question: str, out: str) -> str:
     if not (is_model or subject in workloads() or subject.endswith(".toml")):
         hint = nearest_hint(subject, [*models(), *workloads()])
         raise DseError(f"{subject!r} is no kernel (.cu, .cubin, .ptx), workload or model{hint}")
-    entry = load_machine(machine)
-    given = {} if is_model else workload(subject).values
+    entry, other = load_machine(machine), None if is_model else subject
+    given = {**entry.values, **(workload(subject).values if other else {})}
     for name in [subject] if is_model else MODELS:
         model = load_model(name)
-        needs = model.needs(*model.outputs)
-        rows = {n: model.quantity(n) for n in needs if n not in given and n not in entry.values}
-        missing = {n: row for n, row in rows.items() if row.default is None}
-        allowed = missing if is_model else ("threads_per_block",)
-        known = [n for n in allowed if n in missing and missing[n].typical is not None]
-        lacking = [n for n, row in missing.items() if n not in known or row.lever == "designer"]
-        wanted = [n for n in QUESTIONS[question][1] if n in needs]
-        others = [[*missing][:1], [n for n in needs if n == "core_clock"]] * (question == "best")
+        rows = {need: model.quantity(need) for need in model.needs(*model.outputs)}
+        missing = {n: row for n, row in rows.items() if row.default is None and n not in given}
+        lacking = [
+            n for n, row in missing.items() if row.typical is None or row.lever == "designer"
+        ] + [n for n in missing if other and n != "threads_per_block"]
+        wanted = [n for n in QUESTIONS[question][1] if n in rows]
+        others = [[*missing][:1], [n for n in rows if n == "core_clock"]] * (question == "best")
         if lacking or not any([wanted, *others]):
-            reason = f"needs {', '.join(lacking)}" if lacking else "does not depend on such inputs"
-            errors.append(f"{name} {reason}")
+            errors.append(f"{name} needs {', '.join(lacking) or 'none of the inputs that vary'}")
             continue
         for names in filter(None, [wanted, *others]):
-            values = {n: _values(model.quantity(n), entry) for n in (*names, *missing)}
-            examples = {
-                n: _EXAMPLE[n] if n in _EXAMPLE else v[len(v) // 2] for n, v in values.items()
-            }
             is_table = len(names) > 1 or (names != wanted and names[0] in missing)
             about: dict[str, Any] = {
-                "axes": {n: values[n] for n in names},
-                "set": {n: examples[n] for n in missing if n not in names},
+                "axes": {n: _values(rows[n], entry) for n in names},
+                "set": {n: _example(row) for n, row in missing.items() if n not in names},
                 "best": {**_goal(model, question), **({"per": names} if is_table else {})},
             }
             try:
-                other = None if is_model else subject
                 study = StudyData(model=name, machine=machine, workload=other, **about)
             except DseError as error:
                 errors.append(f"{name}: {error}")
@@ -128,6 +119,12 @@ def _values(row: Quantity, entry: Entry) -> Any:
         return [2**k for k in range(math.frexp(high)[1]) if low <= 2**k <= high][-_VALUES:]
     space = np.geomspace if low > 0 else np.linspace
     return [float(f"{value:.4g}") for value in space(low, high, _VALUES)]
+
+
+def _example(row: Quantity) -> float:
+    low, high = row.typical or (0, 0)
+    middle = math.sqrt(low * high) if low > 0 else high / 2
+    return 2 ** round(math.log2(middle)) if row.domain.whole else float(f"{middle:.2g}")
 
 
 def _lines(

@@ -16,9 +16,8 @@ from dse.cli.options import SourcePath
 def cite(source: str) -> Any:
     """Print BibTeX of the references, behind an answer.
 
-    The references are the papers, data sheets and data sets that are named by the sources of the
-    equations, of the values of machine and workload, and of fits. Comments say which sources name
-    each. --json also lists the sources that name no publication.
+    The references are those that the sources of equations, values and fits name; comments say which
+    sources. --json also lists the sources that name no publication.
     """
     with input_errors():
         return dse.cite(source)
