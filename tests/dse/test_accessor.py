@@ -72,6 +72,7 @@ def test_a_dataset_without_a_study(study: str) -> None:
 
 def test_verbs_of_a_dataset_are_those_of_the_library() -> None:
     study = transit(outputs=["ms_throughput", "bound"])
+    query: dict[str, Any]
     run, query = study.run(), {"maximize": ["ms_throughput"], "minimize": ["threads"]}
     assert run.dse.pareto(**query).identical(dse.pareto(run, **query))
     best = run.dse.optimum(maximize="ms_throughput", top=2)

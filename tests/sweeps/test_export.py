@@ -157,14 +157,14 @@ def test_a_table_has_labels_of_cases_and_reads_them_as_numbers(
 ) -> None:
     import pandas as pd
 
-    about = {"flag_values": np.int8([0, 3]), "flag_meanings": 'memory_bound =bound,"x"'}
-    unclear = {"flag_values": np.int8([1, 2]), "flag_meanings": "2 two"}
-    twice = {"flag_values": np.int8([1, 2]), "flag_meanings": "two two"}
+    about = {"flag_values": np.array([0, 3], "i1"), "flag_meanings": 'memory_bound =bound,"x"'}
+    unclear = {"flag_values": np.array([1, 2], "i1"), "flag_meanings": "2 two"}
+    twice = {"flag_values": np.array([1, 2], "i1"), "flag_meanings": "two two"}
     ds = xr.Dataset(
         {
-            "case": (("a", "b"), np.int8([[0, 3, -1], [7, 3, 0]]), about),
-            "unclear": ("a", np.int8([1, 2]), unclear),
-            "twice": ("a", np.int8([1, 2]), twice),
+            "case": (("a", "b"), np.array([[0, 3, -1], [7, 3, 0]], "i1"), about),
+            "unclear": ("a", np.array([1, 2], "i1"), unclear),
+            "twice": ("a", np.array([1, 2], "i1"), twice),
             "text": ("b", ["memory bound", "-1", "\r"], about),
             "flag": ("a", [True, False]),
             "value": ("b", [np.nan, np.inf, 0.1]),
