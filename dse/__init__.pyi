@@ -10,6 +10,7 @@ from dse.catalog.entries import workloads as workloads
 from dse.catalog.models import model as model
 from dse.catalog.models import models as models
 from dse.catalog.models import quantities as quantities
+from dse.citations import cite as cite
 from dse.cuda import kernel as kernel
 from dse.display import table as table
 from dse.evaluation import evaluate as evaluate

@@ -1,10 +1,12 @@
-"""Define the accessor ``ds.dse`` of Datasets: the study of a Dataset, and labels of cases."""
+"""Define the accessor ``ds.dse`` of Datasets: its study, the labels of cases, and verbs."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import dse
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -19,7 +21,7 @@ _PER_MODEL = ("study", "identity")
 
 
 class DatasetAccessor:
-    """Accessor ``ds.dse`` of any :class:`xarray.Dataset`: its study, and the labels of its cases.
+    """Accessor ``ds.dse`` of any :class:`xarray.Dataset`: study, labels of cases, and verbs.
 
     >>> import dse
     >>> study = dse.Study(model="transit", axes={"threads": [256, 1024]}, outputs=["bound"],
@@ -29,6 +31,8 @@ class DatasetAccessor:
     'transit, study 297154c0'
     >>> best.dse.study.grid().points, best.dse.labels("bound").values.tolist()
     (2, 'memory')
+    >>> round(best.dse.explain()["thread_limit"].value, 6)
+    1.678689
     """
 
     def __init__(self, ds: xr.Dataset) -> None:
@@ -36,6 +40,13 @@ class DatasetAccessor:
 
     def __repr__(self) -> str:
         return f"<DatasetAccessor: {self.identity or 'no study'}>"
+
+    def _repr_html_(self) -> str:
+        import xarray as xr
+
+        fold: Any = xr.set_options
+        with fold(display_expand_attrs=False):  # study, equations and sources are long
+            return str(self._ds._repr_html_())
 
     @property
     def study(self) -> Study | Comparison:
@@ -109,6 +120,38 @@ class DatasetAccessor:
         labels = array.copy(data=texts.astype(np.str_))
         labels.attrs = {k: v for k, v in array.attrs.items() if not k.startswith("flag_")}
         return labels
+
+    def optimum(self, **query: Any) -> xr.Dataset:
+        """Return the best configurations of the Dataset; see :func:`dse.optimum`."""
+        return dse.optimum(self._ds, **query)
+
+    def pareto(self, **query: Any) -> xr.Dataset:
+        """Return the Pareto front of the Dataset; see :func:`dse.pareto`."""
+        return dse.pareto(self._ds, **query)
+
+    def explain(self, point: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        """Return every intermediate quantity of one configuration; see :func:`dse.explain`.
+
+        ``point`` gives values of axes, or is an answer. Default: the configuration of this Dataset,
+        if it has one or is ranked, as the optimum is. ``more`` are further values of axes.
+        """
+        return dse.explain(self.study, **{**self._point(point), **more})
+
+    def advise(self, point: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        """Return the bottleneck of a configuration, and what would help; see :func:`dse.advise`.
+
+        The configuration is that of :meth:`explain`; ``more`` are also ``goal`` and ``levers``.
+        """
+        return dse.advise(self.study, **{**self._point(point), **more})
+
+    def _point(self, point: Mapping[str, Any] | None) -> dict[str, Any]:
+        axes = str(self._ds.attrs.get("axes", "")).split() or self._study_tree().get("axes", ())
+        given: Any = self._ds if point is None else point
+        if hasattr(given, "coords"):
+            given = given.isel(rank=0) if "rank" in given.dims else given
+            given = {name: array.item() for name, array in given.coords.items() if not array.dims}
+            given = {name: value for name, value in given.items() if name in axes}
+        return dict(given)
 
     def _study_tree(self) -> Mapping[str, Any]:
         from symbolic.json_text import read_json

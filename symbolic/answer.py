@@ -397,7 +397,8 @@ def to_html(answer: Answer) -> str:
     >>> to_html(Answer(kind="Study", title="a < b"))
     '<div><div><b>Study</b> a &lt; b</div></div>'
     """
-    parts = [f"<div><b>{escape_html(answer.kind)}</b> {escape_html(answer.title)}</div>"]
+    lines = ' style="white-space:pre-wrap"' * ("\n" in answer.title)
+    parts = [f"<div{lines}><b>{escape_html(answer.kind)}</b> {escape_html(answer.title)}</div>"]
     if answer.facts:
         parts.append(_html_table(Table(rows=[*answer.facts.items()])))
     tables = [*answer.tables, Table(title="notes", rows=[[text] for text in answer.notes])]

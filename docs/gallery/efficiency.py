@@ -8,15 +8,9 @@ over speed-up, which leaves the effect of power.
 
 import dse
 from dse import plots
-from dse.plots.axes import new_figure
 
 shares = [k / 10 for k in range(11)]
 axes = {"benchmark_series": range(1, 17), "gpu_share": shares}
 study = dse.Study(model="energy_speedup", machine="hong2012_node", axes=axes)
-figure = new_figure(13, 5)
-left, right = figure.subplots(1, 2)
-plots.efficiency(study, ax=left).get_legend().remove()  # the other panel's is the same
-for line in left.get_lines():
-    line.set_label("_")
-plots.efficiency(study, relative=True, ax=right)
+figure = plots.efficiency(study).figure
 figure.savefig("efficiency.png")

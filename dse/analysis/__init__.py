@@ -19,10 +19,10 @@ from dse.cuda import as_shapes, as_sizes
 from dse.progress import ProgressOption, show_progress
 from symbolic.errors import DseError, UnknownEntryError
 
-__all__ = ["Analysis", "analyze"]
+__all__ = ["KERNEL_FILES", "Analysis", "analyze"]
 
 #: Endings of files that hold a kernel; any other source is a workload.
-_KERNEL_FILES = (".cu", ".cuh", ".cubin", ".ptx")
+KERNEL_FILES = (".cu", ".cuh", ".cubin", ".ptx")
 
 
 def analyze(
@@ -113,7 +113,7 @@ def analyze(
         "array_bytes": dict(array_bytes or {}),
     }
     subject: Subject
-    if Path(path).suffix.lower() in _KERNEL_FILES:
+    if Path(path).suffix.lower() in KERNEL_FILES:
         subject = KernelSubject(Path(path), **given)
     else:
         subject = WorkloadSubject(path, **given)

@@ -307,7 +307,7 @@ class KernelSubject(Subject):
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
         """Return the counted variants for the architecture of a machine."""
-        arch, assumed = _architecture(entry)
+        arch, assumed = architecture(entry)
         if arch not in self._counted:
             self._counted[arch] = self._count(arch)
         return self._counted[arch], assumed
@@ -416,7 +416,7 @@ class KernelSubject(Subject):
             self.path,
             self.launch.times,
             self.launch.entry,
-            arch=_architecture(entry)[0],
+            arch=architecture(entry)[0],
             define=single,
             options=self.launch.options,
             set=self.arguments,
@@ -448,7 +448,7 @@ def _check_work(variants: Sequence[Variant]) -> list[Variant]:
     return result
 
 
-def _architecture(entry: Entry) -> tuple[str, list[str]]:
+def architecture(entry: Entry) -> tuple[str, list[str]]:
     """Return the architecture for which code is compiled, and the assumptions in this choice."""
     text = entry.compute_capability
     if not text:

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain, zip_longest
 from typing import Any
 
 import click
@@ -33,8 +34,22 @@ _TASKS = {
     "Uncertainty": "sensitivity ranges chances information law",
     "Kernels and GPUs": "analyze kernel measure launch imbalance",
     "Data": "import fit calibrate validate add verify export",
-    "About": "models machines workloads quantities",
+    "About": "models machines workloads quantities cite",
 }
+#: Minimum width of the help for two columns of commands. [characters]
+_TWO_COLUMNS = 90
+_FIRST_STEPS = """\
+dse predicts the time of GPU kernels, says what limits it, and finds the best configuration.
+
+Try one of these:
+  dse evaluate gemm --machine h100_sxm m=4096 n=4096 k=4096    the time of a matrix product
+  dse optimum energy-gtx280 --minimize energy                  the best clock for each kernel
+  dse analyze KERNEL.cu --machine h100_sxm,l40                 a CUDA kernel of yours
+
+Next:
+  dse new          write a study of your own
+  dse models       list the models; also dse machines, dse workloads, dse quantities WORD
+  dse --help       list all commands; dse COMMAND --help explains one"""
 #: Verbs without a command, because a shell cannot pass or print their objects.
 _PYTHON_ONLY = {"best_config", "fold"}
 
@@ -76,11 +91,20 @@ class _AllCommands(Commands):
         tasks = {task: names.split() for task, names in _TASKS.items()}
         if others := sorted({*self.list_commands(ctx)} - {*self.commands}):
             tasks["Other"] = others
+        half, is_wide, parts = formatter.width // 2, formatter.width >= _TWO_COLUMNS, []
         for task, names in tasks.items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
-            rows = [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
-            with formatter.section(task):
-                formatter.write_dl(rows)
+            texts = [(n, each.get_short_help_str(limit=1000)) for n, each in commands if each]
+            part = click.HelpFormatter(width=half if is_wide else formatter.width)
+            with part.section(task):
+                part.write_dl([(name, re.split(r"[:,.]", text)[0]) for name, text in texts])
+            parts.append(part.getvalue().splitlines())
+        halves = [(parts[:cut], parts[cut:]) for cut in range(len(parts), 0, -1)]
+        columns = [[[*chain(*each)] for each in both] for both in halves]
+        left, right = min(columns, key=lambda both: is_wide and max(map(len, both)))
+        formatter.write("\n")
+        for first, second in zip_longest(left, right, fillvalue=""):
+            formatter.write(f"{first:<{half}}{second}".rstrip() + "\n")
 
 
 def verb_names() -> set[str]:
@@ -146,23 +170,17 @@ def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
     cls=_AllCommands,
     commands=_CommandFiles(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
     epilog="""\b
-Exit status:
-  0    done (also: the store of this study is finished, so that there is nothing to do)
-  1    failed: no configuration is feasible, a file cannot be written, a URL does not answer,
-       memory does not suffice, a store is damaged
-  2    wrong input: an option, study, name, unit or file; a store of another study
-  3    the answer is not proven: a limit ended the search
-  130  interrupted (143: terminated); a search prints the best so far, and no unfinished file
-       keeps the name of a result
+Exit status: 0 done, 1 failed, 2 wrong input, 3 not proven, 130 interrupted (docs/faq.md).
 
 \b
 Example:
-  dse run examples/merge-four-gpus.toml --store merge.zarr""",
+  dse optimum energy-gtx280 --minimize energy""",
 )
 @click.version_option(message="%(prog)s %(version)s", package_name="simt-dse", prog_name="dse")
-def main() -> None:
-    """Explore the design space of GPUs with published analytic models.
-
-    Results go to standard output, progress and errors to standard error.
-    """
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Explore the design space of GPUs with published analytic models."""
+    if ctx.invoked_subcommand is None:
+        click.echo(_FIRST_STEPS)

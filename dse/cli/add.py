@@ -16,7 +16,7 @@ from symbolic.answer import Answer
 @study_option
 @progress_option
 def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
-    """Add quantities of the model to a finished store.
+    """Add quantities to a finished store.
 
     The quantities are computed from the values of the axes; stored values do not change. If the
     command is interrupted or killed, the store stays as it was; the same command then continues.

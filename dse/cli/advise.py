@@ -20,7 +20,7 @@ from dse.cli.options import choice_option, entry_options, option, point_argument
     "--levers", "Consider changes by programmer, designer or all", "all", "programmer", "designer"
 )
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
-    """Find the bottleneck of one configuration, and what would help.
+    """Find the bottleneck, and what would help, at one configuration.
 
     The answer names the bound, case or category. It lists each input whose change would help, the
     value at which another limit takes over, and the gain; and suggestions of the model in closed

@@ -46,7 +46,7 @@ _AXIS = "Argument or quantity with several values, each a variant: Q=V,V,... or 
 @values_option("--axis Q=V,...", _AXIS, "axes")
 @option("--interval", "Level of the intervals", default=0.9)
 def analyze(source: str, machine: list[str], define: dict[str, str], **options: Any) -> Any:
-    """Predict the time of a kernel on machines, what limits it, and what would help.
+    """Predict the time of a kernel, what limits it, and what would help.
 
     SOURCE is CUDA source (.cu), a cubin, PTX, or a workload by name or path. Source is compiled and
     counted without a GPU. The answer has the time with an interval that holds the measured error of

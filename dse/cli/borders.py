@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @where_option()
 @option("--closed-form", "Also give each border as a formula if there is one", is_flag=True)
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
-    """Find the borders at which one bound, case or category changes to the next.
+    """Find borders of the bottleneck: where a bound, case or category changes to the next.
 
     For every configuration, the search varies one numeric axis, or one quantity of --along, at a
     time. An axis varies over its values, any other quantity over its domain. For a real quantity,

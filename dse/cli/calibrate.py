@@ -28,7 +28,7 @@ from symbolic.library import load_model
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:
-    """Estimate free quantities of a model from measurements, and report prediction errors.
+    """Fit a model, and report the errors of its predictions.
 
     DATA has a row for each measurement, as for dse fit; other columns are ignored. The
     command fails if the rows do not determine a quantity; with --choose, it lists that alternative

@@ -24,7 +24,7 @@ _ROWS = 10
 @goal_options(several=False)
 @per_and_top_options
 def chances(source: str, **options: Any) -> Any:
-    """Compute each configuration's chance of being the best under uncertain inputs.
+    """Compute the chance to be the best, of each configuration, under uncertain inputs.
 
     The configurations are listed by their chance, the largest first. The regret is the expected
     difference between the objective of a configuration and the best objective. Chance and regret

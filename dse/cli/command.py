@@ -239,7 +239,8 @@ def new_file(out: str, *suffixes: str) -> Path:
     return path
 
 
-def _is_interactive() -> bool:
+def is_interactive() -> bool:
+    """True if there is a terminal on which the user can answer questions."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -254,7 +255,7 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
         if is_trusted(file, folder):
             return True
         what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
-        if not _is_interactive():
+        if not is_interactive():
             raise InputError(
                 f"{what}, and there is no terminal to ask on: read it (dse plan --no-code names "
                 f"the code), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"

@@ -73,7 +73,7 @@ def study_from_point(
     "--outputs", "Quantities to compute, separated by commas; default: the model's outputs"
 )
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
-    """Compute a model's outputs at given values, without a study.
+    """Evaluate a model at given values, without a study.
 
     If you give several values (64,128,256) or a range (START:STOP:STEP) of a quantity, it becomes
     an axis; so do several machines or workloads. dse explain shows every intermediate quantity.

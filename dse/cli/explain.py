@@ -16,7 +16,7 @@ from dse.cli.options import entry_options, point_argument
 @point_argument
 @entry_options
 def explain(source: str, **options: Any) -> Any:
-    """Show every intermediate quantity at one configuration.
+    """Explain one configuration: show every intermediate quantity.
 
     Each quantity has a value, unit, equation and source. If you give no value for an axis, its
     first value is used.

@@ -44,7 +44,7 @@ def explore(
     port: int,
     **options: Any,
 ) -> Any:
-    """Write an interactive web page of a study, which needs no network.
+    """Write a web page of a study, which is interactive and needs no network.
 
     The page has a slider or list for every axis and value, figures that follow them, every equation
     with its source, advice, and the best configuration. For a model, several values (64,128,256) or

@@ -24,9 +24,10 @@ def byte_size(path: str | Path) -> int:
 @store_argument
 @click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
 def export(store: str, out: str) -> Any:
-    """Write a stored dataset in another format.
+    """Write a dataset in another format.
 
-    The suffix of OUT chooses the format. Values, units, flags and attributes are preserved.
+    The suffix of OUT chooses the format. Values, units, flags and attributes are preserved. CSV and
+    Parquet have the labels of cases and bounds; for more than a few million rows, take Parquet.
     """
     from dse.progress import show_progress
     from dse.study.plan import bytes_text

@@ -113,7 +113,7 @@ save_option = option(
 @option("--out OUT.nc", "File for the rows with their residuals", type=click.Path())
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
-    """Fit quantities of a model to measured rows.
+    """Fit quantities to measured rows.
 
     DATA is a CSV file or a dataset (.nc, .zarr, .parquet). A column's header is the name of its
     quantity, with a unit if needed: "time [ms]". The model computes the columns of --to from the

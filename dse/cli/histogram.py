@@ -21,7 +21,7 @@ _BAR = 40
 @where_option()
 @per_option
 def histogram(source: Source, output: str, bins: str, where: list[str], per: list[str]) -> Any:
-    """Compute the histogram of a quantity over the feasible configurations.
+    """Compute a quantity's histogram, over the feasible configurations.
 
     Nothing is stored. A bin contains its lower edge; the last bin also contains its upper edge.
     """

@@ -68,7 +68,7 @@ class _LawCommand(click.Command):
 @option("--seed", "Seed of the simulation", default=0)
 @trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
-    """Compute the cost of lockstep when the work of lanes is random.
+    """Compute the cost of lockstep, if the work of lanes is random.
 
     LAW is the distribution of the work of one item: FAMILIES, or the name of a CSV file of samples,
     counts or probabilities.

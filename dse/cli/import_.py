@@ -56,7 +56,7 @@ def import_(
     shape: str,
     **options: Any,
 ) -> Any:
-    """Convert measurements of other tools into a dataset or workload.
+    """Read measurements of other tools, and write a dataset or a workload.
 
     MEASURED is a T4 file, a cache of Kernel Tuner or results of KTT (.json, .json.gz), a profile
     (.ncu-rep, CSV of Nsight Compute, nvprof and rocprof, .cali of Caliper), or a CSV or Parquet

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @goal_options(several=False)
 @option("--set-of Q,...", "Inputs to evaluate as one set; repeatable", "sets", multiple=True)
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
-    """Compute the value of information on each uncertain input, to decide what to measure next.
+    """Compute the value of information: which uncertain input to measure next.
 
     The value of information is the expected gain from learning inputs before you choose a
     configuration, in the unit of the objective. It is given for all inputs together (EVPI), for

@@ -68,7 +68,7 @@ def kernel(
     include: Sequence[str],
     **options: Any,
 ) -> Any:
-    """Count the instructions of a kernel without a GPU, and write a workload file.
+    """Count a kernel's instructions, without a GPU, and write a workload file.
 
     CUDA source is compiled and disassembled, which needs the extra kernels. The count of an
     instruction is the product of the trip counts of its loops and the fractions of its branches.

@@ -42,7 +42,7 @@ _COARSER = 5
 @option("--advice/--no-advice", "List remedies and how much each helps; default: yes", default=True)
 @trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
-    """Compute how long a launch takes when the work of its blocks is random.
+    """Compute the time of a launch, if the work of its blocks is random.
 
     LAW is the distribution of the work of one item, as for dse imbalance: geometric:P,
     uniform:LOW,HIGH, a CSV file, ... Each block goes to the first free slot. The number of slots is

@@ -24,7 +24,7 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 @at_option
 @figure_option("--plot", "File for a figure of the distribution")
 def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any:
-    """Compute the distribution of an output at one configuration under uncertain inputs.
+    """Compute an output's distribution, at one configuration, under uncertain inputs.
 
     The answer has the mean, the standard deviation and quantiles, with half-widths of 95 %
     confidence intervals. All are exact if all distributions are enumerated. Quantiles are also

@@ -63,7 +63,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 )
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
-    """Run microbenchmarks on this machine's NVIDIA GPU, and write the measured rows.
+    """Run microbenchmarks on the GPU, and write the measured rows.
 
     This needs the extra gpu. The kinds of measurements are:
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @option("--boxes", "Largest number of boxes", type=click.IntRange(min=1), default=10000)
 @time_limit_option("Time limit in seconds, counted from the start of the command")
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
-    """Find the configurations that meet all targets, as boxes of the design space.
+    """Find what meets all targets, as boxes of configurations.
 
     All configurations in a certain box meet the targets; configurations in an open box may meet
     them. If there is no open box, the answer is exact, whatever the size of the space; otherwise

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, input_errors, new_file
-from dse.cli.options import example_studies, option
+from dse.cli.command import command, input_errors, is_interactive, new_file
+from dse.cli.options import echo, example_studies, option
 from dse.toml_text import printable_line, toml_value, value_line
 from symbolic.answer import Answer
-from symbolic.errors import check_name
+from symbolic.errors import DseError, check_name
 
 if TYPE_CHECKING:
     from dse.catalog.entries import Entry
@@ -22,60 +22,49 @@ if TYPE_CHECKING:
 #: Defaults of --from for machines and workloads.
 _DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
 
-_STUDY = """\
-# A study: a model, its values, and the axes along which some of them vary.
-#
-#     dse plan {out}     what a run would do, before any work
-#     dse run {out}      the best configuration (--store OUT.zarr keeps all of them)
-
-model = "occupancy + mwp_cwp"       # dse models lists them
-machine = "gtx280"                  # dse machines lists them, or the path of a file
-workload = "svm"                    # dse workloads lists them, or the path of a file
-outputs = ["time", "case", "occupancy"]
-# where = ["occupancy >= 0.5"]      # what every configuration must hold
-
-[axes]                              # several values, or a range; of machine and workload too
-threads_per_block = {{ start = 64, stop = 512, step = 32 }}
-active_sms = {{ start = 1, stop = 30 }}
-# core_clock = ["1.1 GHz", "1.2 GHz", "1.3 GHz"]
-
-[set]                               # one value each, before those of workload and machine
-# mem_bandwidth = "160 GB/s"        # dse quantities lists names and units
-
-[best]                              # what dse run and dse optimum look for
-minimize = "time"
-# per = ["active_sms"]              # a winner for each value
-"""
-
 
 @command(
+    "dse new",
     "dse new study study.toml",
     "dse new study study.toml --from energy-gtx280",
     "dse new machine mine.toml --from cc8.9",
     "dse new workload mine.toml --from svm",
 )
-@click.argument("kind", type=click.Choice(["study", "machine", "workload"]))
-@click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
+@click.argument("kind", required=False, type=click.Choice(["study", "machine", "workload"]))
+@click.argument("out", metavar="[OUT.toml]", required=False, type=click.Path(dir_okay=False))
 @option(
     "--from NAME",
     "Machine, workload or example study to start from; default: gtx280, svm or a short study",
     "base",
 )
-def new(kind: str, out: str, base: str | None) -> Any:
-    """Write a commented study, machine or workload file to start from.
+def new(kind: str | None, out: str | None, base: str | None) -> Any:
+    """Write a file to start from: a commented study, machine or workload.
+
+    Without arguments, the command asks three questions on a terminal and writes a study: your
+    kernel, workload or model; the machine; and what you want to know.
 
     You can use the file without changes. A machine or workload file uses the values of another
     machine or workload, and shows them as comments: to replace a value, uncomment its line. A
     machine file also lists values that models need and that the other machine lacks, with the
     numbers of a similar machine.
     """
+    if kind is None and is_interactive():
+        return _ask_study()
+    if kind is None or out is None:
+        raise click.UsageError(
+            "name the kind and the file, such as dse new study study.toml (or machine, workload); "
+            "without them, dse new asks three questions, for which it needs a terminal"
+        )
     path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
     with input_errors():
         if kind == "study":
-            text = _STUDY.format(out=printable_line(out))
-            if base is not None:
-                known = example_studies()
+            from dse.analysis.draft import draft_study
+
+            known = example_studies()
+            if base is None:
+                text = draft_study("svm", "gtx280", "best", out)
+            else:
                 check_name(base, known, f"--from {base!r}: there is no such example study")
                 text = known[base].read_text(encoding="utf-8")
             from sweeps.files.atomic_write import write_atomic
@@ -96,6 +85,41 @@ def new(kind: str, out: str, base: str | None) -> Any:
     filling = [f"to fill in for {name}: {', '.join(names)}" for name, names in closed.items()]
     data = {"kind": kind, "written": path, "to_fill_in": closed}
     return Answer(title=f"{path} (a {kind} to start from)", notes=filling, data=data)
+
+
+def _ask_study() -> Answer:
+    """Ask for a subject, a machine and a question until they give a study; write it."""
+    from dse.analysis import KERNEL_FILES
+    from dse.analysis.draft import QUESTIONS, count_kernel, draft_study
+    from sweeps.files.atomic_write import write_atomic
+
+    questions = "".join(f"\n  {key:6}  {text}" for key, (text, _) in QUESTIONS.items())
+    what = "What do you have? The file of a kernel, a workload or a model (dse models lists them)"
+    texts = (what, "Which machine? (dse machines lists them)", f"Which question?{questions}\n")
+    answers = ["gemm", "h100_sxm", "best"]
+    while True:
+        answers = [
+            str(click.prompt(text, default=old, err=True))
+            for text, old in zip(texts, answers, strict=True)
+        ]
+        out, subject = _free_path("study"), answers[0]
+        try:
+            if Path(subject).suffix.lower() in KERNEL_FILES:
+                counts = count_kernel(Path(subject), answers[1])
+                subject = str(_free_path(Path(subject).stem))
+                write_atomic(Path(subject), counts, replace=False)
+            text = draft_study(subject, answers[1], answers[2], str(out))
+        except (DseError, OSError) as error:
+            echo(f"{error}\n", err=True)
+            continue
+        write_atomic(out, text, replace=False)
+        title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
+        return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})
+
+
+def _free_path(stem: str) -> Path:
+    paths = (Path(f"{stem}{number or ''}.toml") for number in (0, *range(2, 1000)))
+    return next(path for path in paths if not path.exists())
 
 
 def _similar_machine(entry: Entry) -> Entry:

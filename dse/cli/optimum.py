@@ -284,7 +284,7 @@ def _note_intervals(answer: Answer, study: StudyData) -> Answer:
 @search_limit_option
 @gap_option
 def optimum(source: Source, ties: bool, where: list[str], at: list[str], **options: Any) -> Answer:
-    """Find the best configurations of a study, store or file of measurements.
+    """Find the best configurations, of a study, store or file of measurements.
 
     The default objective is that of the study's [best]. Nothing is stored. If configurations are
     equally good, the first in the order of the axes is reported. If the space is too large to scan,

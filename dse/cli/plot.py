@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,9 @@ from dse.cli.options import (
     values_option,
     where_option,
 )
-from symbolic.answer import Answer, Table
+from symbolic.answer import Answer, Table, value_text
+from symbolic.errors import check_name
+from symbolic.quantities import TABLE
 
 if TYPE_CHECKING:
     from dse.plots.kinds import PlotKind
@@ -115,11 +118,13 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--log x|y|xy", "Sides of the figure with a logarithmic scale", type=click.Choice(_SIDES))
 @option("--title TEXT", "Title of the figure; with an empty one, none")
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
+@option("--style NAME", "Style sheet of matplotlib (name or file), for fonts and the background")
 @option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
 def plot(
-    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int, **options: Any
-) -> Any:
-    """Draw a figure of a model or of a study.
+    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int,
+    style: str | None, **options: Any,
+) -> Any:  # fmt: skip
+    """Draw a figure of a study or model.
 
     Most kinds of figures show a study: a study file, a stored dataset, or the study that the
     options --machine, --workload, --axis and --set describe. You can draw any quantity of the
@@ -130,6 +135,8 @@ def plot(
     from dse.plots.roofline_plots import faults_of
 
     with input_errors():
+        if style is not None:
+            _use_style(style)
         chosen: dict[str, Any] = {}
         if kind.source == "kernels":
             arguments = _kernel_arguments(kind, sources, options)
@@ -138,7 +145,7 @@ def plot(
         arguments["ax"] = new_axes(size)
     ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
-        ax.figure.suptitle(f"at {_text(chosen['at'])}", fontsize=9)
+        ax.figure.suptitle(textwrap.fill(f"at {_text(chosen['at'])}", 72), fontsize=9)
     with input_errors():
         _finish(ax, options["log"], options["title"])
     save_figure(ax.figure, out, size is not None, dpi)
@@ -187,9 +194,22 @@ def _finish(ax: Any, log: str | None, title: str | None) -> None:
         ax.figure.suptitle(title, fontsize=10)
 
 
+def _use_style(style: str) -> None:
+    """Apply a style sheet of matplotlib until the command ends."""
+    from matplotlib import style as styles
+
+    if not Path(style).is_file():
+        check_name(style, [*styles.available, "default"], f"--style {style}: no such style or file")
+    click.get_current_context().with_resource(styles.context(style))
+
+
 def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
+        units = {name: TABLE[name].unit if name in TABLE else "" for name in value}
+        return ", ".join(
+            f"{name}={value_text(each, units[name]) if units[name] else _text(each)}"
+            for name, each in value.items()
+        )
     if isinstance(value, list):
         return ", ".join(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

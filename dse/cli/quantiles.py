@@ -19,7 +19,7 @@ from symbolic.answer import Table
 @where_option()
 @per_option
 def quantiles(source: Source, output: str, q: str, where: list[str], per: list[str]) -> Any:
-    """Compute quantiles of a quantity over the feasible configurations.
+    """Compute a quantity's quantiles, over the feasible configurations.
 
     Each quantile is the exact value of some configuration, never an interpolation. Nothing is
     stored.

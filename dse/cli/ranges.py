@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @option("--maximize Q", "List configurations that maximize Q for some inputs in tolerance")
 @where_option()
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
-    """Compute guaranteed ranges of outputs from tolerances of inputs.
+    """Compute guaranteed ranges, of outputs from tolerances of inputs.
 
     With an objective, the answer lists each configuration that is the best for some values of the
     inputs within the tolerances. It is compared with the others at the same values.

@@ -201,7 +201,7 @@ def run(
     scheduler: str | None,
     **options: Any,
 ) -> Any:
-    """Sweep a study and find its best configuration.
+    """Sweep a study, and find its best configuration.
 
     The report shows the axes, the speed, the best configuration, and the location of the dataset.
     The default objective is that of the study's [best]. --where applies only to the search for the

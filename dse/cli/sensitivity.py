@@ -43,7 +43,7 @@ _EACH = ("mean", "std", "counted", "points", "value")
 @values_option("--at AXIS=VALUE", "Value of an axis at which elasticities are given; repeatable")
 @figure_option("--plot", "File for a tornado figure of one output")
 def sensitivity(source: Source, output: list[str], plot: Path | None, **options: Any) -> Any:
-    """Rank axes and inputs by their effect on an output.
+    """Rank axes and inputs by effect, on one output.
 
     For each axis, the answer gives its share of the variance, alone and with interactions (Sobol
     indices, exact over the whole grid), and the range of the output's means over the axis. For each

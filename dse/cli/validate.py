@@ -56,7 +56,7 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 @absolute_option
 @option("--interval", "Coverage of the prediction intervals to test", default=0.9)
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
-    """Test a model's predictions against measured rows and simple baselines.
+    """Test predictions of a model, against measured rows and simple baselines.
 
     DATA is a file for dse fit or dse import. Each row is predicted from its columns; the quantities
     of --free are fitted to the rows that are not left out together with this row. The report also

@@ -84,6 +84,17 @@ def label_with_unit(text: str, unit: str) -> str:
     return f"{text} [{unit}]" if unit else text
 
 
+def quantity_array(values: Any, text: str, unit: str, dim: str = "drawn") -> Any:
+    """Return values as an array with the words and the unit of a quantity or formula."""
+    import xarray as xr
+
+    from symbolic.quantities import TABLE
+
+    words = TABLE[text].meaning if text in TABLE else text
+    attrs = {"units": unit, "long_name": words}
+    return xr.DataArray(np.asarray(values), dims=dim, name=dim, attrs=attrs)
+
+
 def _number_formatter(form: str) -> Any:
     from matplotlib.ticker import FuncFormatter
 

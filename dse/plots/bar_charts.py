@@ -16,7 +16,9 @@ from dse.plots.axes import (
     format_axis,
     label_rows,
     label_with_unit,
+    quantity_array,
     set_title,
+    split_axes,
     unit_of,
 )
 from dse.plots.data import (
@@ -175,9 +177,16 @@ def stack(
 _MIN_ELASTICITY, _MAX_BARS = 1e-4, 12
 
 
-def _ranking_axes(names: Sequence[str], ax: Axes | None) -> tuple[Axes, Any]:
-    ax = axes_of(ax, 6.4, max(2.6, 1.6 + 0.45 * len(names)))
-    return ax, label_rows(ax, names)
+def _ranking_axes(names: Sequence[str], ax: Axes | None, width: float = 6.4) -> tuple[Axes, Any]:
+    """Return Axes with a row for each name, and the words of names that are quantities."""
+    from symbolic.quantities import TABLE
+
+    words = {name: textwrap.fill(TABLE[name].meaning, 34) for name in names if name in TABLE}
+    ax = axes_of(ax, width, max(2.6, 1.6 + 0.5 * len(names)))
+    places = label_rows(ax, [f"{name}\n{words[name]}" if name in words else name for name in names])
+    if words:
+        ax.tick_params(axis="y", labelsize=8)
+    return ax, places
 
 
 def tornado(
@@ -199,27 +208,32 @@ def tornado(
 
 def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     """Draw the tornado of one output from the result of a sensitivity analysis."""
-    import xarray as xr
-
     table = table.sel(output=text)
     order = np.argsort(table.low.values - table.high.values, kind="stable")
     axes = [str(name) for name in table.axis.values]
     moving = [k for k in order if table.sizes[axes[k]] > 1]
     low, high = table.low.values[moving], table.high.values[moving]
+    ax, right = map(axes_of, split_axes(axes_of(ax, 9.6, 1.8 + 0.5 * len(moving)), 1, 2))
     ax, places = _ranking_axes([axes[k] for k in moving], ax)
     mean, unit = float(table["mean"]), str(table.unit.values)
     wide = float(np.ptp([*low, *high, mean])) or 1.0
     seen = np.maximum(high - low, 0.004 * wide)  # a minimum width, so that each bar is visible
     style = STYLES["performance"].area_options(left=low, label="means along the axis")
-    bars = ax.barh(places, seen, 0.62, **style)
-    shares = zip(table["first"].values[moving], table["total"].values[moving], strict=True)
-    ax.bar_label(bars, [f" {a:.0%} / {b:.0%}" for a, b in shares], fontsize=8, padding=2)
+    ax.barh(places, seen, 0.62, **style)
     ax.axvline(mean, label="mean", **STYLES["level"].line_options())
-    ax.set(ylabel="axis", xlim=(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide))
-    ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": unit})
-    words = f"{label_with_unit(f'mean of {text}', unit)}; Sobol indices, first-order / total"
-    format_axis(ax.xaxis, ends, words)
-    add_legend(ax, at_bottom=True, ncols=2)
+    ax.set(ylabel="axis", xlim=(float(min(low)) - 0.06 * wide, float(max(high)) + 0.06 * wide))
+    ends = quantity_array([*low, *high], text, unit)
+    format_axis(ax.xaxis, ends, f"mean of {axis_label(ends)}")
+    label_rows(right, [""] * len(places))
+    looks = (STYLES["simulated"], STYLES["performance"])
+    texts = {"first": "first-order: alone", "total": "total: with interactions"}
+    for shift, (name, label), look in zip((-0.19, 0.19), texts.items(), looks, strict=True):
+        shares = 100 * table[name].values[moving]
+        bars = right.barh(places + shift, shares, 0.36, label=label, **look.area_options())
+        right.bar_label(bars, fmt="%.0f %%", fontsize=8, padding=2)
+    right.set(xlabel="Sobol index, share of the variance [%]", xlim=(0, 1.2 * right.get_xlim()[1]))
+    for panel in (ax, right):
+        add_legend(panel, at_bottom=True, ncols=2)
     return ax
 
 
@@ -230,7 +244,7 @@ def importance(
     from dse.verbs.distribution import sensitivity
 
     table = sensitivity(source, output=quantity, at=at).sel(output=quantity)
-    sides = {"towards less": "elasticity_down", "towards more": "elasticity_up"}
+    sides = {"if the input falls": "elasticity_down", "if it rises": "elasticity_up"}
     slopes = np.nan_to_num(np.stack([table[name].values for name in sides.values()]))
     most = np.abs(slopes).max(axis=0)
     most[table.input.values == quantity] = 0.0
@@ -247,7 +261,7 @@ def importance(
     for k, (text, row, look) in enumerate(zip(sides, slopes, looks, strict=True)):
         ax.barh(places + 0.38 * k - 0.19, row[drawn], 0.36, label=text, **look.area_options())
     ax.axvline(0, color="0.3", lw=1)
-    ax.set(ylabel="input", xlabel=f"change of {quantity} for 1 % of the input [%]")
+    ax.set(ylabel="input", xlabel=f"elasticity: change of {quantity} for 1 % of the input [%]")
     rest = f"; {len(order) - len(drawn)} smaller omitted" if len(order) > len(drawn) else ""
     set_title(ax, f"at {place}{rest}", 56)
     add_legend(ax, at_bottom=True, ncols=2)
@@ -278,9 +292,16 @@ def chances(
     table = ask(source, minimize=minimize, maximize=maximize, where=where)
     shown = table.isel(rank=slice(_MAX_BARS))
     values, errors = shown.chance.values, shown.chance_error.values
-    names = [_configuration_text(shown.isel(rank=k)) for k in range(shown.sizes["rank"])]
+    coords = {str(n): a.values.tolist() for n, a in shown.coords.items() if a.dims == ("rank",)}
+    del coords["rank"]
+    same = {n: each[0] for n, each in coords.items() if len({*each}) == 1 < len(each)}
+    rows = zip(*(coords[n] for n in coords if n not in same), strict=True)
+    varied = [n for n in coords if n not in same]
+    names = [point_text(shown, dict(zip(varied, row, strict=True))) for row in rows]
+    title = str(table.attrs["question"]) + (f", at {point_text(shown, same)}" if same else "")
     label = "chance to be the best"
-    ax = _errors(names, values, errors, label, ax, str(table.attrs["question"]))
+    names = names or ["the only one"]
+    ax = _errors(names, values, errors, label, ax, textwrap.fill(title, 56))
     unit = str(table.regret.attrs.get("units", "1")).removeprefix("1")
     for place, regret in enumerate(shown.regret.values.tolist()):
         end = float(values[place] + np.nan_to_num(errors[place]))
@@ -288,7 +309,7 @@ def chances(
         ax.annotate(text, (end, place), va="center", fontsize=8)
     ax.set_xlim(0, 1.25 * float(np.nanmax(values + errors)))
     left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
-    ax.set_xlabel(f"{label}, with its regret; chance of all others {left:.2g}")
+    ax.set_xlabel(f"{label}, with its regret\n(chance of all others: {left:.2g})")
     return ax
 
 
@@ -312,13 +333,6 @@ def worth(
     ax = _errors(names, values, errors, label, ax, title)
     ax.axvline(float(table.evpi), label="all inputs (EVPI)", **STYLES["level"].line_options())
     ax.set_xlabel(label_with_unit(label, str(table.evppi.attrs["units"])))
-    ax.set_xlim(0, 1.1 * max(float(table.evpi + table.evpi_error), 1e-300))
+    ax.set_xlim(0, 1.1 * float(table.evpi + table.evpi_error) or 1)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
-
-
-def _configuration_text(configuration: xr.Dataset) -> str:
-    coords = {str(name): array for name, array in configuration.coords.items() if name != "rank"}
-    values = [(name, array.item()) for name, array in coords.items() if not array.dims]
-    texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values)
-    return ", ".join(texts) or "the only one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,8 +18,8 @@ from dse.plots.axes import (
     axes_of,
     format_axis,
     label_rows,
-    label_with_unit,
     new_figure,
+    quantity_array,
     set_title,
 )
 from dse.plots.data import (
@@ -80,7 +81,11 @@ def fan(
     _draw_bands(ax, numbers, bands, quantiles[0.5], STYLES["performance"].color)
     if numbers is not across:
         ax.set_xticks(numbers, [str(value) for value in across])
-    ax.set(xlabel=over, ylabel=label_with_unit(quantity, laws[0].unit))
+    row = source.grid().model.quantities.get(over)
+    format_axis(ax.yaxis, quantity_array(quantiles[0.5], quantity, laws[0].unit))
+    if numbers is across:
+        format_axis(ax.xaxis, quantity_array(across, over, row.unit if row else "", over))
+    ax.set_xlabel(ax.get_xlabel() or over)
     add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
@@ -128,8 +133,8 @@ def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
     ends = law.quantile(0.05), law.quantile(0.95)
     ax.axvspan(*ends, color=color, alpha=0.15, lw=0, label="middle 90 %")
     ax.axvline(law.mean, label="mean", **_LEVEL.line_options())
-    ax.set(xlabel=label_with_unit(law.text, law.unit), ylabel="chance to be at most this")
-    ax.set_ylim((0, 1))
+    format_axis(ax.xaxis, quantity_array(ends, law.text, law.unit))
+    ax.set(ylabel="chance to be at most this", ylim=(0, 1))
     add_legend(ax, at_bottom=True, ncols=3)
     return ax
 
@@ -258,16 +263,21 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
     """Draw the probability that a launch takes longer than a time; a line per configuration."""
     lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
-    styles = distinct_styles([line.label for line in lines])
+    parts = [line.label.partition(", ")[::2] for line in lines]
+    heads, rests = (list(dict.fromkeys(texts)) for texts in zip(*parts, strict=True))
+    colors = dict(zip(heads, distinct_styles(heads), strict=True))
+    dashes = dict(zip(rests, distinct_styles(rests), strict=True))
+    styles = [replace(colors[a], line=dashes[b].line) if b else colors[a] for a, b in parts]
     draw_lines(ax, lines, styles, drawstyle="steps-post", marker="")
-    for line in lines:
-        late = int(np.argmax(line.y <= 0.01))
-        ax.plot(line.x[late], 0.01, **STYLES["optimum"].mark_options(7, marker="o"))
+    for k, line in enumerate(lines):
+        late, label = int(np.argmax(line.y <= 0.01)), "1 % of the launches last longer"
+        mark = STYLES["optimum"].mark_options(6, marker="o", label=label * (not k))
+        ax.plot(line.x[late], 0.01, **mark)
     if len(lines) == 1:
         waves, mean = (lines[0].coordinates[name] for name in ("waves_time", "launch_time_mean"))
         ax.axvline(waves, label="waves · mean block", **_LEVEL.line_options(lw=1.2))
         ax.axvline(mean, label="mean", **STYLES["result"].line_options(lw=1.2))
-    ax.set(yscale="log", ylim=(_MIN_TAIL, 1.3), ylabel="chance that it lasts longer; dots at 1 %")
+    ax.set(yscale="log", ylim=(_MIN_TAIL, 1.3), ylabel="chance that a launch lasts longer")
     format_time_axis(ax)
     add_legend(ax, at_right=len(lines) > 4)
     return ax

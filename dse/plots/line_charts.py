@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, name_flags, set_title
+from dse.plots.axes import (
+    add_legend,
+    axes_of,
+    axis_label,
+    format_axis,
+    name_flags,
+    set_title,
+    split_axes,
+)
 from dse.plots.bar_charts import bars
 from dse.plots.data import (
     AxisValues,
@@ -286,8 +294,15 @@ def efficiency(
     relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw speed-up against energy efficiency on log2 axes; values above 1 are better."""
+    """Draw speed-up against energy efficiency, and against the effect of power alone.
+
+    Values above 1 are better; ``relative`` draws only the second panel. The first panel has no
+    legend, because only speeds matter there, so that many series coincide.
+    """
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
+    if not relative:
+        ax, right = split_axes(axes_of(ax, 11, 4.6), 1, 2)
+        efficiency(ds, over=over, relative=True, ax=right)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:
         across = "effect of power: energy efficiency over speed-up (E / S)"
@@ -299,6 +314,8 @@ def efficiency(
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
     ax.set(xlabel=across, ylabel="speed-up: baseline time over the new (S)")
+    if not relative and (legend := ax.get_legend()) is not None:
+        legend.remove()
     return ax
 
 

@@ -86,6 +86,7 @@ def parallel(
     """Draw each configuration as a line across parallel vertical axes, coloured by rank."""
     import xarray as xr
     from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
 
     goal = minimize or maximize
     if goal is None or (minimize and maximize):
@@ -116,6 +117,7 @@ def parallel(
     rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
     rest.set_array(np.arange(len(lines) - many))  # colours show ranks, as values may be close
     thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
+    thick.set_path_effects([withStroke(linewidth=4, foreground="white")])  # visible in grey, too
     for collection in (rest, thick):
         ax.add_collection(collection, autolim=False)
     ax.set(xlim=(-0.25, len(columns) - 0.55), ylim=(-0.06, 1.06), yticks=[])

@@ -38,6 +38,8 @@ what is shown to people, drawn or part of a page
     stochastic/work/arguments.py _SHORT
     symbolic/resolve.py _MAX_NAMED
     symbolic/answer.py
+    dse/analysis/draft.py
+    dse/citations.py
     dse/analysis/report.py
     dse/analysis/subject.py MAX_ADVISED
 formats, flags and codes

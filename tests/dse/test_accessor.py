@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,42 @@ def test_a_dataset_without_a_study(study: str) -> None:
     ds = xr.Dataset(attrs={"study": study} if study else {})
     with pytest.raises(dse.DseError, match=r"has no study|study of the Dataset cannot be read"):
         ds.dse.study  # noqa: B018
+
+
+def test_verbs_of_a_dataset_are_those_of_the_library() -> None:
+    study = transit(outputs=["ms_throughput", "bound"])
+    query: dict[str, Any]
+    run, query = study.run(), {"maximize": ["ms_throughput"], "minimize": ["threads"]}
+    assert run.dse.pareto(**query).identical(dse.pareto(run, **query))
+    best = run.dse.optimum(maximize="ms_throughput", top=2)
+    assert best.identical(dse.optimum(run, maximize="ms_throughput", top=2))
+    at = int(best.threads[0])
+    expected = str(study.explain(threads=at))
+    assert at != 64  # which the study takes if nothing is given
+    for explained in (
+        best.dse.explain(),  # the first of a ranking
+        run.dse.explain(best),
+        run.dse.explain(best.isel(rank=0)),
+        run.sel(threads=at).dse.explain(),
+        run.dse.explain({"threads": at}),
+        best.isel(rank=1).dse.explain(threads=at),
+    ):
+        assert str(explained) == expected
+    goal = {"goal": "cs_throughput"}
+    assert str(best.dse.advise(**goal)) == str(study.advise(threads=at, **goal))
+    assert str(run.dse.explain()) == str(study.explain())  # several configurations: none is meant
+    with pytest.raises(dse.DseError, match="has no study"):
+        xr.Dataset({"a": 1}).dse.explain()
+    with pytest.raises(dse.DseError, match="thread"):
+        run.dse.explain({"thread": 64})
+
+
+def test_a_notebook_folds_the_attributes() -> None:
+    best = transit(outputs=["bound"]).optimum(maximize="threads")
+    shown = re.compile(r"type='checkbox'([^>]*)>\s*<label[^>]*>\s*Attributes")
+    checked = ["checked" in shown.search(html)[1] for html in  # type: ignore[index]
+               (best._repr_html_(), best.dse._repr_html_())]  # fmt: skip
+    assert checked == [True, False]
 
 
 def test_flags_become_labels() -> None:

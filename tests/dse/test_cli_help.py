@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import dse
 from dse.cli import main
@@ -109,16 +111,33 @@ def test_a_column_of_numbers_has_one_prefix():
     assert noise.cells(None) == [["3 ms"], ["0 s"], ["-"]]
 
 
-def test_the_help_groups_commands_by_task_and_cuts_no_summary(run):
-    printed = " ".join(run("--help").stdout.split())
+def test_the_help_groups_commands_by_task_on_one_screen():
+    printed = CliRunner().invoke(main, ["--help"], terminal_width=100).stdout
+    lines = printed.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    narrow = CliRunner().invoke(main, ["--help"], terminal_width=80).stdout.splitlines()
     tasks = ["Start:", "Explore:", "Ask:", "Uncertainty:", "Kernels and GPUs:", "Data:", "About:"]
-    places = [printed.index(task) for task in tasks]
+    places = [narrow.index(task) for task in tasks]
     assert places == sorted(places)
     for name, command in main.commands.items():
-        summary = " ".join((command.help or "").split("\n\n")[0].split())
-        assert f"{name} {summary}" in printed
+        summary = re.split("[.,:]", " ".join((command.help or "").split()))[0]
+        for text in (printed, "\n".join(narrow)):
+            assert re.search(rf"(?m)(^| )  {name} +{re.escape(summary)}(  |$)", text), name
         for option in command.params:
             assert not isinstance(option, click.Option) or option.help, (name, option.name)
+
+
+def test_dse_alone_names_the_next_commands(run):
+    printed = run().stdout
+    lines = printed.splitlines()
+    assert len(lines) <= 12
+    assert max(map(len, lines)) <= 100
+    assert set(re.findall(r"dse (\w+)", printed)) <= {*main.commands, "predicts", "COMMAND"}
+    examples = [line.split("   ")[0].split()[1:] for line in lines if " --m" in line]
+    assert len(examples) == 3
+    for arguments in examples[:2]:  # the third needs a kernel
+        assert run(*arguments).stdout
 
 
 def terminal_lines(*arguments: str, columns: int) -> list[str]:
@@ -199,10 +218,6 @@ def test_the_doctor_names_what_is_wrong(run, monkeypatch):
     monkeypatch.setattr(
         importlib.metadata, "version", lambda name: "0.1" if name == "scipy" else had(name)
     )
-    from click.testing import CliRunner
-
-    from dse.cli import main
-
     printed = CliRunner().invoke(main, ["doctor"])
     assert printed.exit_code == 1
     assert "scipy is 0.1, >=1.12 is needed" in " ".join(printed.stdout.split())

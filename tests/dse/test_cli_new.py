@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +16,9 @@ import pytest
 from click.testing import Result
 
 import dse
+from dse.analysis.draft import QUESTIONS, count_kernel, draft_study
 from dse.catalog.entries import unavailable_models
+from tests.dse.test_kernel_source import compiling
 
 Run = Callable[..., Result]
 
@@ -20,14 +26,12 @@ Run = Callable[..., Result]
 def test_a_new_study_runs_as_it_stands_and_with_its_comments_in_force(run: Run) -> None:
     run("new", "study", "mine.toml")
     answer = json.loads(run("run", "mine.toml", "--json").stdout)
-    assert answer["points"] == 15 * 30
+    assert answer["points"] == 32
     assert answer["best"]["rows"][0]["time"] > 0
     text = Path("mine.toml").read_text()
-    for line in ("where", "core_clock", "mem_bandwidth", "per"):
-        assert f"\n# {line} = " in text
-        text = text.replace(f"\n# {line} = ", f"\n{line} = ")
-    Path("more.toml").write_text(text)
-    assert json.loads(run("plan", "more.toml", "--json").stdout)["points"] == 15 * 30 * 3
+    assert "\n# where = " in text
+    Path("more.toml").write_text(text.replace("\n# where = ", "\nwhere = "))
+    assert json.loads(run("plan", "more.toml", "--json").stdout)["points"] == 32
 
 
 @pytest.mark.parametrize(
@@ -114,3 +118,82 @@ def test_a_shipped_study_is_run_by_its_name(
     (tmp_path / "transit-tour").write_text("no study")  # a file of that name comes first
     assert "is no TOML" in run("plan", "transit-tour", status=2).stderr
     assert "does not exist" in run("plan", "transit-tours", status=2).stderr
+
+
+def answer_questions(folder: Path, *answers: str) -> str:
+    """Run `dse new` on a terminal of its own; return what it prints on standard output."""
+    here, there = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.Popen(
+        [sys.executable, "-m", "dse", "new"],
+        cwd=folder,
+        env=environment,
+        stdin=there,
+        stdout=subprocess.PIPE,
+        stderr=there,
+        text=True,
+    )
+    os.close(there)
+    os.write(here, "".join(f"{answer}\n" for answer in answers).encode())
+    printed, _ = done.communicate(timeout=120)
+    os.close(here)
+    assert done.returncode == 0, printed
+    return printed
+
+
+def test_three_questions_on_a_terminal_give_a_study_that_runs(run: Run, tmp_path: Path) -> None:
+    again = ("svm", "gtx 280", "clock"), ("", "gtx280", "clocks"), ("", "", "clock")
+    printed = answer_questions(
+        tmp_path, "svmm", "gtx280", "clock", *(a for row in again for a in row)
+    )
+    assert "study2.toml" in printed
+    best = json.loads(run("run", "study2.toml", "--json", "--progress", "none").stdout)
+    assert best["points"] == 6
+    assert best["best"]["rows"][0]["core_clock"] == pytest.approx(1.3e9)
+    assert "study3.toml" in answer_questions(tmp_path, "", "", "")
+    answer = json.loads(run("run", "study3.toml", "--json", "--progress", "none").stdout)
+    assert len(answer["best"]["rows"]) == answer["points"] > 1  # one for each size
+
+
+def test_without_a_terminal_new_names_what_to_give(run: Run) -> None:
+    for command in (["new"], ["new", "study"]):
+        assert "dse new study study.toml" in run(*command, status=2).stderr
+    assert not Path("study2.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [("h100_sxm", {"gemm", "moe", "spmv"}), ("gtx280", {"ipp", "svm", "streaming"})],
+)
+def test_every_drafted_study_has_an_answer(
+    machine: str, expected: set[str], tmp_path: Path
+) -> None:
+    drafted, subjects = set(), [*dse.models(), "svm", "mat_tiled", "stress_l2"]
+    for subject in subjects:
+        for question in QUESTIONS:
+            try:
+                text = draft_study(subject, machine, question, "s.toml")
+            except dse.DseError as error:
+                assert "choose another" in str(error)  # noqa: PT017
+                continue
+            (tmp_path / "s.toml").write_text(text)
+            study = dse.Study.from_toml(tmp_path / "s.toml")
+            query = dict(study.best or {})
+            assert study.grid().points > 1
+            assert study.optimum(**query).sizes == {} or "per" in query, (subject, question)
+            drafted.add(subject)
+    assert drafted > expected
+
+
+@compiling
+def test_a_kernel_is_counted_with_the_launch_in_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kernels = Path(__file__).parents[2] / "examples" / "kernels"
+    for name, axis in (("axpy.cu", "threads_per_block"), ("gemm.cu", "core_clock")):
+        Path("k.toml").write_text(count_kernel(kernels / name, "h100_sxm"))
+        Path("s.toml").write_text(draft_study("k.toml", "h100_sxm", "best", "s.toml"))
+        study = dse.Study.from_toml("s.toml")
+        assert [*study.axes] == [axis]  # the counts of gemm hold for one block
+        assert study.optimum(minimize="time").time > 0

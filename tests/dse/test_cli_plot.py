@@ -258,3 +258,16 @@ def test_nothing_feasible_is_1(run: Run) -> None:
         "plot", "heatmap", "study.toml", "--quantity", "time", *where, "--out", "a.png", status=1
     )
     assert "no finite value where all constraints hold" in failed.stderr
+
+
+def test_a_style_changes_a_figure_and_no_other(run: Run) -> None:
+    draw = ("plot", "lines", "study.toml", "--quantity", "time")
+    Path("own.mplstyle").write_text("font.size: 16\n")
+    run(*draw, "--out", "a.png")
+    run(*draw, "--style", "own.mplstyle", "--out", "b.png")
+    run(*draw, "--out", "c.png")
+    assert Path("a.png").read_bytes() != Path("b.png").read_bytes()
+    assert Path("a.png").read_bytes() == Path("c.png").read_bytes()
+    assert "did you mean 'grayscale'" in run(
+        *draw, "--style", "greyscale", "--out", "e.png", status=2
+    ).stderr  # fmt: skip

@@ -265,7 +265,7 @@ def test_somebody_is_asked(
         query.append(text)
         return answer == "y"
 
-    monkeypatch.setattr("dse.cli.command._is_interactive", lambda: True)
+    monkeypatch.setattr("dse.cli.command.is_interactive", lambda: True)
     monkeypatch.setattr("click.confirm", confirm)
     result = run("plan", f"{inbox}/far.toml", status=0 if answer == "y" else 2)
     assert len(query) == 1

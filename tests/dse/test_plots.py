@@ -376,13 +376,13 @@ def test_sixteen_series() -> None:
         assert drawn.get_xdata() == pytest.approx(ds.energy_efficiency.sel(benchmark_series=k))
     assert len({(x.get_color(), x.get_marker()) for x in series}) == 16
     assert len({x.get_marker() for x in series}) == 16  # in grey
-    words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    words = [text.get_text() for text in ax.figure.axes[-1].get_legend().get_texts()]  # type: ignore[union-attr]
     assert words == [str(k) for k in range(1, 17)]  # the series of Table 16
 
 
 def test_a_dataset_of_series_is_drawn_with_a_line_each() -> None:
     result = shares(axes={"benchmark_series": [5, 9], "gpu_share": [0, 0.5, 1]}).run()
-    legend = plots.efficiency(result).get_legend()
+    legend = plots.efficiency(result).figure.axes[-1].get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["5", "9"]
 
@@ -761,3 +761,59 @@ def vars_of(study: Any) -> dict[str, Any]:
     """The arguments of a study."""
     names = ("model", "machine", "workload", "axes", "set", "where")
     return {name: getattr(study, name) for name in names}
+
+
+# --- words, units and labelled bars
+def test_a_tornado_has_a_labelled_bar_for_each_index() -> None:
+    study = energy(axes={"active_sms": range(1, 9), "core_clock": ["1 GHz", "1.2 GHz"]})
+    table = study.sensitivity("energy").sel(output="energy")
+    ax = plots.tornado(study, "energy")
+    right = ax.figure.axes[-1]
+    order = ax.get_yticklabels()
+    names = [text.get_text().partition("\n")[0] for text in order]
+    assert [text.get_text() for text in right.get_legend().get_texts()] == [  # type: ignore[union-attr]
+        "first-order: alone",
+        "total: with interactions",
+    ]
+    for bars, index in zip(right.containers, ("first", "total"), strict=True):
+        drawn = dict(zip(names, [bar.get_width() for bar in bars], strict=True))  # type: ignore[union-attr]
+        for name, width in drawn.items():
+            assert width == pytest.approx(100 * float(table[index].sel(axis=name)))
+    assert [text.get_text() for text in right.texts] == [
+        f"{bar.get_width():.0f} %"
+        for bars in right.containers
+        for bar in bars  # type: ignore[union-attr]
+    ]
+    assert "multiprocessors in use" in order[names.index("active_sms")].get_text()
+    assert "variance [%]" in right.get_xlabel()
+
+
+def test_axes_of_random_figures_have_words_and_units() -> None:
+    study = energy(
+        axes={"core_clock": ["1 GHz", "1.2 GHz", "1.3 GHz"]}, outputs=["time"],
+        random={"mem_bandwidth": "normal: 140 GB/s, 5 %", "draws": 64},
+    )  # fmt: skip
+    ax = plots.fan(study, "time", over="core_clock")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("clock of the cores", "run time")
+    assert ax.xaxis.get_major_formatter()(1.2e9) == "1.2 GHz"
+    assert ax.yaxis.get_major_formatter()(2e-3) == "2 ms"
+    assert plots.outcome(study, "time", at={"core_clock": 1.2e9}).get_xlabel() == "run time"
+
+
+def test_the_best_lines_of_parallel_coordinates_differ_in_grey() -> None:
+    study = energy(axes={"active_sms": range(1, 31), "core_clock": ["1 GHz", "1.2 GHz"]})
+    rest, best = plots.parallel(study, quantity=["time"], minimize="energy").collections
+    assert not rest.get_path_effects()
+    assert best.get_path_effects()  # a white edge
+
+
+def test_tails_have_a_colour_for_an_axis_and_dashes_for_another() -> None:
+    study = dse.Study.from_toml("examples/launch-tail.toml")
+    ax = plots.tail(study, at={"threads_per_block": 32})
+    lines = [x for x in ax.get_lines() if not str(x.get_label()).startswith("1 %")][:3]
+    assert len({x.get_color() for x in lines}) == 3
+    lines = [x for x in plots.tail(study).get_lines() if " = " in str(x.get_label())]
+    looks: Any = {str(x.get_label()): (x.get_color(), str(x._unscaled_dash_pattern)) for x in lines}
+    assert len({*looks.values()}) == len(looks) == 15
+    assert len({color for color, _ in looks.values()}) == 5
+    assert len({dashes for _, dashes in looks.values()}) == 3

@@ -150,6 +150,40 @@ def test_more_rows_than_are_written_at_once(
         same(open_dataset(tmp_path / f"file.{ending}"), datasets["a run"])
 
 
+@pytest.mark.parametrize("ending", TABLES)
+@pytest.mark.parametrize("library", ["pyarrow", "pandas"])
+def test_a_table_has_labels_of_cases_and_reads_them_as_numbers(
+    tmp_path: Path, ending: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pandas as pd
+
+    about = {"flag_values": np.array([0, 3], "i1"), "flag_meanings": 'memory_bound =bound,"x"'}
+    unclear = {"flag_values": np.array([1, 2], "i1"), "flag_meanings": "2 two"}
+    twice = {"flag_values": np.array([1, 2], "i1"), "flag_meanings": "two two"}
+    ds = xr.Dataset(
+        {
+            "case": (("a", "b"), np.array([[0, 3, -1], [7, 3, 0]], "i1"), about),
+            "unclear": ("a", np.array([1, 2], "i1"), unclear),
+            "twice": ("a", np.array([1, 2], "i1"), twice),
+            "text": ("b", ["memory bound", "-1", "\r"], about),
+            "flag": ("a", [True, False]),
+            "value": ("b", [np.nan, np.inf, 0.1]),
+        },
+        coords={"a": [1, 2], "b": [0.5, 1e300, -0.0]},
+    )
+    with monkeypatch.context() as lacking:
+        if library == "pandas" and ending == "csv":
+            lacking.setitem(sys.modules, "pyarrow", None)
+        export(ds, tmp_path / f"t.{ending}")
+    xr.testing.assert_identical(open_dataset(tmp_path / f"t.{ending}"), ds)
+    path = tmp_path / f"t.{ending}"
+    frame = pd.read_csv(path, skiprows=1) if ending == "csv" else pd.read_parquet(path)
+    mark = "'" * (ending == "csv")  # no spreadsheet takes a label for a formula
+    labels = ["memory bound", f'{mark}=bound,"x"', "-1", "7", f'{mark}=bound,"x"', "memory bound"]
+    assert frame["case"].tolist() == labels
+    assert frame["unclear"].tolist() == [1, 1, 1, 2, 2, 2]
+
+
 def test_a_table_has_a_row_for_each_configuration(
     tmp_path: Path, datasets: dict[str, xr.Dataset]
 ) -> None:
@@ -164,7 +198,7 @@ def test_a_table_has_a_row_for_each_configuration(
     at = {"machine": row.machine, "rounding": row.rounding, "pair": row.pair}
     cell = ds.sel(at).sel(core_clock=row.core_clock, method="nearest")
     assert float(cell.time) == row.time
-    assert int(cell.case) == row.case
+    assert cell.dse.labels("case") == row.case
     parquet = pd.read_parquet(export(ds, tmp_path / "run.parquet"))
     assert parquet.columns.tolist() == frame.columns.tolist()
     assert parquet.time[row.name] == row.time

@@ -1,0 +1,134 @@
+"""BibTeX of the papers, data sheets and data sets that sources name."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dse.arguments import require_dataset
+from dse.catalog.entries import Entry, machine, machines, workload, workloads
+from dse.catalog.models import model, models
+from dse.inputs.provenance import version
+from dse.runs.files import open as open_dataset
+from dse.study.comparison import ComparisonData
+from dse.study.study import StudyData
+from dse.verbs.sources import load_study_file
+from symbolic.answer import Answer
+from symbolic.errors import DseError
+from symbolic.model import Model
+from symbolic.safe_text import one_line
+
+_FILE = Path(__file__).parent / "data" / "references.toml"
+#: Characters that have a meaning in TeX, with the text that prints them.
+_TEX = {sign: f"\\{sign}" for sign in "&%$#_"}
+_TEX |= {"{": "\\textbraceleft{}", "}": "\\textbraceright{}"}
+_TEX |= {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+#: Number of sources that comments name before each entry.
+_SHOWN = 3
+
+
+def cite(source: Any) -> Answer:
+    """Return BibTeX of the papers, data sheets and data sets behind an answer.
+
+    They are those that the sources of equations, of values of machine and workload, and of fits
+    name. ``print`` shows BibTeX; ``data`` has the ``entries`` and the ``others``, which are sources
+    that name no publication. An entry has only fields that a source or the table of references has.
+
+    Parameters:
+        source: A study, comparison or Dataset (an answer, or a run), or its path; a model, machine
+            or workload, or its name.
+
+    Raises:
+        DseError: The source is none of these.
+
+    >>> [entry["key"] for entry in cite("transit").data["entries"]]
+    ['simt-dse', 'li2015']
+    """
+    cited: dict[tuple[Any, ...], list[str]] = {}
+    others = []
+    for text in dict.fromkeys([f"simt-dse version {version()}", *_source_texts(_load(source))]):
+        references = [*_references(text)] if text else []
+        others += [] if references else [text]
+        for reference in references:
+            cited.setdefault(reference, []).append(text)
+    keys = Counter[str]()
+    entries: list[dict[str, Any]] = []
+    for (key, kind, *fields), names in cited.items():
+        keys[key] += 1
+        unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
+        entries.append({"key": unique, "type": kind, "fields": dict(fields), "cited_as": names})
+    note = f"% {len(others)} sources name no publication: definitions, own measurements"
+    parts = [*map(_bibtex, entries), *[note] * bool(others)]
+    data = {"entries": entries, "others": others}
+    return Answer(kind="BibTeX", title="\n\n".join(parts), data=data)
+
+
+def _bibtex(entry: Mapping[str, Any]) -> str:
+    texts = entry["cited_as"]
+    more = [f"and {len(texts) - _SHOWN} more"] * (len(texts) > _SHOWN)
+    lines = [f"% {one_line(text).replace('@', ' at ')}" for text in [*texts[:_SHOWN], *more]]
+    fields = ",\n".join(f"  {name} = {_value(name, v)}" for name, v in entry["fields"].items())
+    return "\n".join([*lines, f"@{entry['type']}{{{entry['key']},", fields, "}"])
+
+
+@cache
+def _rows() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+def _references(text: str) -> Iterator[tuple[Any, ...]]:
+    """Yield key, type and fields of each reference in a source."""
+    for name, row in _rows().items():
+        for match in re.finditer(row["match"], text):
+            fields = {n: row[n] for n in row if n not in ("match", "type")}
+            fields |= {n: group for n, group in match.groupdict().items() if group}
+            words = f"{fields.get('author', '')} {fields['title']} {fields.get('note', '')}"
+            slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+            yield (name if "title" in row else slug, row["type"], *fields.items())
+        text = re.sub(row["match"], "", text)
+
+
+def _load(source: Any) -> Any:
+    """Return the model, machine, workload, study or Dataset for a name or path."""
+    if not isinstance(source, (str, Path)):
+        return source
+    text = str(source)
+    kinds = ((models, model), (machines, machine), (workloads, workload))
+    known = [read for names, read in kinds if text in names()]
+    for read in known or [read for _, read in kinds]:
+        with suppress(DseError):
+            return read(text)
+    return load_study_file(text) if text.endswith(".toml") else open_dataset(text)
+
+
+def _source_texts(source: Any) -> Iterable[str]:
+    if isinstance(source, Model):
+        return source.citations
+    if isinstance(source, Entry):
+        return [value.source or value.assumed for value in source.values.values()]
+    if isinstance(source, ComparisonData):
+        return [text for study in source.each.values() for text in _source_texts(study)]
+    if isinstance(source, StudyData):
+        attributes = source.attributes()
+    else:
+        what = "a Study, a Dataset, a model, a machine, a workload, or the name or path of one"
+        attributes = require_dataset(source, "source", what).attrs
+        if not str(attributes.get("equations")).startswith("["):  # an answer, or several models
+            return _source_texts(source.dse.study)
+    texts: list[str] = [row["source"] for row in json.loads(attributes["equations"])]
+    for origin in json.loads(attributes.get("sources", "{}")).values():
+        texts += origin.values() if isinstance(origin, dict) else [origin]  # dict: by label
+    return [*texts, *json.loads(attributes.get("assumptions", "[]"))]
+
+
+def _value(name: str, value: Any) -> str:
+    text = str(value)
+    escaped = text if name == "doi" else "".join(_TEX.get(sign, sign) for sign in text)
+    return f"{{{{{escaped}}}}}" if name == "title" else f"{{{escaped}}}"

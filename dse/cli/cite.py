@@ -1,0 +1,23 @@
+"""The command `dse cite`: print BibTeX of the references behind an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import dse
+from dse.cli.command import command, input_errors
+from dse.cli.options import SourcePath
+
+
+@command("dse cite energy-gtx280", "dse cite gemm > references.bib", "dse cite h100_sxm --json")
+@click.argument("source", metavar="STUDY|STORE|MODEL|MACHINE|WORKLOAD", type=SourcePath())
+def cite(source: str) -> Any:
+    """Print BibTeX of the references, behind an answer.
+
+    The references are those that the sources of equations, values and fits name; comments say which
+    sources. --json also lists the sources that name no publication.
+    """
+    with input_errors():
+        return dse.cite(source)

@@ -1,0 +1,125 @@
+"""`dse.cite` prints valid BibTeX of the sources behind an answer, and invents nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from click.testing import Result
+
+import dse
+from dse.citations import _FILE, _bibtex, _value
+from symbolic.answer import Answer
+
+Run = Callable[..., Result]
+
+NEEDED = {
+    "article": {"author", "title", "journal", "year"},
+    "inproceedings": {"author", "title", "booktitle", "year"},
+    "phdthesis": {"author", "title", "school", "year"},
+    "book": {"author", "title", "publisher"},
+    "manual": {"title"},
+    "misc": {"title"},
+}
+
+
+def parse(text: str) -> dict[str, tuple[str, dict[str, str]]]:
+    """Read BibTeX strictly: what is outside entries is ignored, braces must balance."""
+    entries: dict[str, tuple[str, dict[str, str]]] = {}
+    at = 0
+    while (at := text.find("@", at)) >= 0:
+        head = re.compile(r"@(\w+)\{([\w./-]+),\s*").match(text, at)
+        assert head, text[at : at + 60]
+        kind, key, at = head[1], head[2], head.end()
+        assert key not in entries
+        fields: dict[str, str] = {}
+        while text[at] != "}":
+            name = re.compile(r"(\w+) = \{").match(text, at)
+            assert name, text[at : at + 60]
+            assert name[1] not in fields
+            start = at = name.end()
+            depth = 1
+            while depth:
+                depth += {"{": 1, "}": -1}.get(text[at], 0)  # BibTeX counts escaped braces, too
+                at += 1
+            fields[name[1]] = text[start : at - 1]
+            at = re.compile(r",?\s*").match(text, at).end()  # type: ignore[union-attr]
+        entries[key] = (kind, fields)
+        at += 1
+    return entries
+
+
+def check(answer: Answer) -> dict[str, tuple[str, dict[str, str]]]:
+    entries = parse(str(answer))
+    assert [*entries] == [entry["key"] for entry in answer.data["entries"]]
+    for (kind, fields), entry in zip(entries.values(), answer.data["entries"], strict=True):
+        assert NEEDED[kind] <= set(fields), entry
+        assert [*fields] == [*entry["fields"]]
+        for name, text in fields.items():
+            plain = text if name == "doi" else re.sub(r"\\([&%$#_])", "", text)
+            assert name == "doi" or not re.search(r"[&%$#_~^]", plain), text
+        assert entry["cited_as"]
+    return entries
+
+
+def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
+    rows = tomllib.loads(_FILE.read_text())
+    used, subjects = set(), [*dse.models(), *dse.machines(), *dse.workloads()]
+    named: set[str] = set()
+    for subject in subjects:
+        answer = dse.cite(subject)
+        check(answer)
+        for entry in answer.data["entries"]:
+            used.add(entry["key"])
+            row = rows.get(entry["key"], {})
+            for name, value in entry["fields"].items():
+                given = row.get(name) == value
+                assert given or all(str(value) in text for text in entry["cited_as"]), entry
+        named |= {t for t in answer.data["others"] if re.search(r"[A-Z][a-z]+ (et al\. )?(19|20)\d\d\b", t)}
+    # no author and year goes without a reference
+    assert not {t for t in named if not re.search(r"(May|RTX|on) (19|20)\d\d", t)}
+    fixed = {name for name, row in rows.items() if "title" in row}
+    assert fixed <= used
+
+
+def test_an_answer_leads_to_the_sources_of_its_study(tmp_path: Path) -> None:
+    study = dse.Study(
+        model="gemm", machine="h100_sxm", axes={"m": [1024, 2048]}, set={"n": 4096, "k": 4096}
+    )
+    expected = check(dse.cite(study))
+    assert {"simt-dse", "williams2009", "ai-dynamo-aiconfigurator-commit-095f58a"} <= set(expected)
+    assert expected["nvidia-h100-tensor-core-gpu-architecture-whitepaper"][1]["author"] == "NVIDIA"
+    run = study.run(store=tmp_path / "s.zarr")
+    for source in (run, study.optimum(minimize="time"), tmp_path / "s.zarr"):
+        assert check(dse.cite(source)) == expected
+    assert {"hong2012", "ma2014"} <= set(check(dse.cite("occupancy + mwp_cwp")))
+
+
+@pytest.mark.parametrize("source", [3, xr.Dataset({"a": 1}), "nowhere", "nowhere.toml", None])
+def test_what_has_no_sources_is_refused(source: Any) -> None:
+    with pytest.raises(dse.DseError, match=r"expected|cannot be read"):
+        dse.cite(source)
+
+
+def test_characters_of_tex_are_escaped() -> None:
+    assert _value("note", r"50 % of a_b & {c}~^\#$") == (
+        r"{50 \% of a\_b \& \textbraceleft{}c\textbraceright{}"
+        r"\textasciitilde{}\textasciicircum{}\textbackslash{}\#\$}"
+    )
+    assert _value("doi", "10.1/a_b") == "{10.1/a_b}"
+    entry = {"key": "k", "type": "misc", "fields": {"title": "}x{ @y"}, "cited_as": ["a@b\n@c"]}
+    assert [*parse(_bibtex(entry))] == ["k"]
+
+
+def test_the_command_prints_bibtex_alone(run: Run) -> None:
+    assert set(parse(run("cite", "study.toml").stdout)) >= {"hong2012", "ma2014", "simt-dse"}
+    data = json.loads(run("cite", "gtx280", "--json").stdout)
+    assert {"key", "type", "fields", "cited_as"} == set(data["entries"][0])
+    assert data["others"]
+    assert "expected" in run("cite", "gtx28", status=2).stderr
