@@ -21,8 +21,8 @@ from symbolic.primitives import PRIMITIVES
 from symbolic.primitives.spec import Primitive
 
 __all__ = [
-    "SYMPY", "Node", "absolute", "both", "ceil", "constant", "divide", "either", "equal", "exp",
-    "floor", "interpret", "interpret_all", "interpret_arrays", "log", "log2", "log10", "maximum",
+    "NEARLY_ALL", "SYMPY", "Node", "absolute", "both", "ceil", "constant", "divide", "either",
+    "equal", "exp", "floor", "interpret", "interpret_all", "interpret_arrays", "log", "log2", "log10", "maximum",
     "minimum", "negate", "power", "reference", "references", "sqrt", "substitute", "walk", "where",
 ]  # fmt: skip
 

@@ -186,7 +186,8 @@ def dynamic_energy(launch_warps, warp_size, total_insts, instruction_energy):
 def power_time(dynamic_energy, seconds_per_joule, power_limit_share, idle_power_share):
     """Time in which the power limit of the board allows the energy of the instructions. [s]"""
     left = maximum(power_limit_share - idle_power_share, 0)
-    return divide(dynamic_energy * seconds_per_joule, left, at_zero=math.inf)
+    needed = dynamic_energy * seconds_per_joule
+    return where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
