@@ -220,6 +220,11 @@ def test_a_page_names_no_exception_without_need(goal: str, page: str) -> None:
     raise AssertionError(f"no machine has these: {missing}")
 
 
+def test_the_faq_lists_the_models_with_exceptions() -> None:
+    text = Path("docs/faq.md").read_text().partition("| model | cause |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)`", text)) == {page for _, page in PAGES} | {"ipp"}
+
+
 # --- advice follows the directions and keeps the work
 
 KERNELS = ("bodies", "options", "stencil", "triad")
