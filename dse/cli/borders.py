@@ -74,6 +74,8 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
         for pair, forms in pairs.items()
         for each in forms
     ]
+    data["jumps"] = json.loads(ds.attrs["jumps"])
+    notes += data["jumps"][:TEXT_ROWS]
     if gaps:
         notes.append(f"{gaps:,} intervals could not be proven free of further borders")
     return Answer(kind="Borders", title=title, tables=tables, notes=notes, data=data)

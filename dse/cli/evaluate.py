@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from dse.cli.options import (
     point_argument,
 )
 from symbolic.answer import Answer, Table, shorten
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from dse.inputs.assumed import AssumedInput
@@ -94,8 +96,24 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**answer.data, "lacking": texts, "notes": validity}
     answer = explain_rows(replace(answer, notes=notes, data=data), study)
-    single = len(answer.data["rows"]) == 1
-    return replace(answer, tables=[_single_point_table(answer)]) if single else answer
+    if len(answer.data["rows"]) != 1:
+        return answer
+    jumps = _near_jumps(study)
+    notes = [*answer.notes, *(f"near a jump: {text}" for text in jumps)]
+    data = answer.data | {"jumps": jumps}
+    return replace(answer, tables=[_single_point_table(answer)], notes=notes, data=data)
+
+
+def _near_jumps(study: StudyData) -> list[str]:
+    """Return the moves by at most 10 % that pass a jump between the equations of two cases."""
+    from symbolic.advice import guides, has_cases
+
+    grid = study.grid()
+    is_cased = any(has_cases(grid.graph, guide) for guide in guides(grid.model))
+    with suppress(DseError):  # there may be no advice on the point
+        moves = dse.advise(study).moves if is_cased else ()
+        return [str(m) for m in moves if m.jump and abs(m.until - m.value) <= 0.1 * abs(m.value)]
+    return []
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:

@@ -412,3 +412,66 @@ def test_a_border_between_the_least_negative_and_the_least_positive_number_is_ze
     least, one = np.array([5e-324]), np.ones(1)
     result = Crossings(np.zeros(1, dtype=np.int64), -least, least, 0 * one, one, 0)
     assert border_positions(result).tolist() == [0.0]
+
+
+# --- jumps: the equations of two cases do not meet at their border
+
+PRINTED: dict[str, Any] = {"machine": "gtx280", "workload": "nmat", "threads_per_block": 256}
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_a_jump_is_named_with_the_values_on_both_sides(printed: bool) -> None:
+    """As printed, case 3 takes N Comp^2 / (Mem + Comp) Rep cycles more than case 2 at its border."""
+    given: dict[str, Any] = {**PRINTED, "printed": printed}
+    axes = {"mem_bandwidth": [2e11, 4e11], "core_clock": [1e9, 1.3e9]}
+    study = dse.Study(
+        model="occupancy + mwp_cwp",
+        axes=axes,
+        machine=given.pop("machine"),
+        workload=given.pop("workload"),
+        set=given,
+        outputs=["case"],
+    )
+    ds = dse.borders(study)
+    texts = json.loads(ds.attrs["jumps"])
+    if not printed:  # case 3 bounds the cycles in every case
+        assert not texts
+        return
+    names = ["time", "comp_cycles", "mem_cycles", "repetitions", "resident_warps"]
+    up = ds.sel(along="mem_bandwidth", side="above", mem_bandwidth=2e11)
+    assert len(texts) == 2
+    for text, clock in zip(texts, axes["core_clock"], strict=True):
+        border = float(up.border.sel(core_clock=clock))
+        sides = [
+            dse.evaluate(
+                "occupancy + mwp_cwp",
+                **PRINTED,
+                printed=True,
+                core_clock=clock,
+                mem_bandwidth=border * share,
+                outputs=names,
+            )
+            for share in (1 - 1e-12, 1 + 1e-12)
+        ]
+        at = sides[1]
+        cycles = at.resident_warps * at.comp_cycles**2 / (at.mem_cycles + at.comp_cycles)
+        jump = float(cycles * at.repetitions / clock)
+        before, after = (float(side.time) for side in sides)
+        assert after - before == pytest.approx(jump, rel=1e-6)
+        assert f"time jumps from {before * 1e3:.4g} ms to {after * 1e3:.4g} ms at " in text
+        assert text.endswith("from memory bound to computation bound")
+
+
+def test_a_point_near_a_jump_is_evaluated_with_a_note(run: Any) -> None:
+    def notes(**given: str) -> list[str]:
+        words = [f"{name}={value}" for name, value in {**PRINTED, **given}.items()]
+        return list(json.loads(run("evaluate", "ipp", *words, "--json").stdout)["jumps"])
+
+    (near,) = (
+        note
+        for note in notes(printed="true", mem_bandwidth="300 GB/s")
+        if note.startswith("raise mem_bandwidth")
+    )
+    assert "time jumps from 198.7 ms to 205.7 ms" in near
+    assert not [n for n in notes(printed="true") if n.startswith("raise mem_bandwidth")]  # far
+    assert not [n for n in notes(mem_bandwidth="300 GB/s") if "mem_bandwidth" in n]
