@@ -190,7 +190,7 @@ def test_a_gain_that_is_an_artefact(tmp_path: Path, slope: str, artefact: bool) 
         not artefact,
     )
     assert move.gain == pytest.approx(12 / (5 + float(slope) * 4))
-    beyond = 5 + float(slope) * 4
+    beyond = 5 + float(slope) * 4  # alone: 10 + busy
     assert (
         move.jump == f"toil jumps from 14 to {beyond:g}"
     )  # 10 + busy alone, SLOPE * busy together

@@ -421,7 +421,7 @@ PRINTED: dict[str, Any] = {"machine": "gtx280", "workload": "nmat", "threads_per
 
 @pytest.mark.parametrize("printed", [True, False])
 def test_a_jump_is_named_with_the_values_on_both_sides(printed: bool) -> None:
-    """As printed, case 3 takes N Comp^2 / (Mem + Comp) Rep cycles more than case 2 at its border."""
+    """The print gives case 3 N Comp^2 / (Mem + Comp) Rep cycles more than case 2 at the border."""
     given: dict[str, Any] = {**PRINTED, "printed": printed}
     axes = {"mem_bandwidth": [2e11, 4e11], "core_clock": [1e9, 1.3e9]}
     study = dse.Study(
