@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 MEASURED = HERE / "gpu-validation" / "kernels-h100.csv"
 PATH = HERE / "counted-kernels.csv"
 KERNELS = HERE.parent / "examples" / "kernels"
+#: Counted only for some kernels; ``blocks`` and ``threads_per_block`` determine them.
+SHAPES = {"block_z", "grid_x", "grid_y", "grid_z", "threads_x", "threads_y"}
 
 
 def count_row(row: dict[str, str]) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def count_row(row: dict[str, str]) -> dict[str, Any]:
         times=times,
     )
     named = {name: row[name] for name in ("kernel", "defines", "problem", "block_x", "block_y")}
+    counts = {name: value for name, value in counts.items() if name not in SHAPES}
     return {**named, "time": row["time [s]"], **counts}
 
 
