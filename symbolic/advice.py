@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from symbolic.answer import value_text
 from symbolic.graph import Graph
 from symbolic.model import Family, Guide, Model
-from symbolic.quantity import Domain, Quantity
+from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
@@ -52,15 +51,8 @@ def guides(model: Model) -> tuple[Guide, ...]:
 
 def has_cases(graph: Graph, guide: Guide) -> bool:
     """True if the goal of a guide has other equations in each case that the guide names."""
-    is_apart = guide.state not in (guide.goal, guide.limits) and guide.goal in graph.definitions
+    is_apart = guide.state not in (guide.goal, guide.limits)
     return is_apart and guide.state in graph.ancestors([guide.goal])
-
-
-def jump_text(goal: Quantity, before: float, after: float) -> str:
-    """Return a text on the results of two cases at their border; empty if these are the same."""
-    values = [value_text(value, goal.unit) for value in (before, after)]
-    same = math.isclose(before, after, rel_tol=1e-6)
-    return "" if same else f"{goal.name} jumps from {values[0]} to {values[1]}"
 
 
 def move_directions(graph: Graph, goal: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from symbolic.equation import Equation, EquationSet
 from symbolic.ops import Node, reference, references, substitute
@@ -62,12 +62,6 @@ class Graph:
                     needs = {need: self._flat_nodes[need] for need in definition.needs}
                     self._flat_nodes[key] = substitute(definition.node, needs)
         return self._flat_nodes[name]
-
-    def flat_with_free(self, name: str, free: str) -> Node:
-        """Return a quantity as a formula of the leaves and of the quantity ``free``."""
-        leaf = Definition(name=free, kind="given", node=reference(free), needs=())
-        graph = replace(self, definitions={**self.definitions, free: leaf}, _flat_nodes={})
-        return graph.flat(name)
 
     @property
     def statistics(self) -> list[str]:

@@ -20,7 +20,8 @@ from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.advice import OCTAVES, guides, jump_text, search_values
+from symbolic.advice import OCTAVES, guides, has_cases, search_values
+from symbolic.answer import value_text
 from symbolic.crossings import CaseLines, first_crossing
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
@@ -156,6 +157,16 @@ def build_advice(
         suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )
+
+
+def moves_over_jumps(study: StudyData, point: Mapping[str, Any]) -> list[Move]:
+    """Return the moves from one configuration that pass a jump between the equations of cases."""
+    for guide in guides(study.grid().model):
+        with suppress(DseError):  # the goal may lack inputs
+            if has_cases(study.grid([guide.goal]).graph, guide):
+                advice = build_advice(study, {}, None, point, guide.goal)
+                return [move for move in advice.moves if move.jump]
+    return []
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
@@ -311,9 +322,11 @@ class _MovePath:
         return self._make_move(until, next_place=beyond, border=border, always=keep)
 
     def _jump_at(self, place: float, flag: float) -> str:
+        goal = self.site.row(self.site.guide.goal)
         pairs = self.site.goals_by_case(self.inputs_at(np.array([place])), float(flag))
-        goals = [after for _, after in pairs]
-        return jump_text(self.site.row(self.site.guide.goal), *goals) if goals else ""
+        if not pairs or math.isclose(pairs[0][1], pairs[1][1], rel_tol=1e-6):
+            return ""
+        return f"{goal.name} jumps from {' to '.join(value_text(x, goal.unit) for _, x in pairs)}"
 
     def end_at_shipped(self, move: Move) -> Move | None:
         """Return a designer's move in the time that ends at the extreme value of shipped machines.
@@ -331,7 +344,7 @@ class _MovePath:
         if (end - self.start) * sign <= 0:
             return None
         limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
-        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "limit": limit}
+        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "jump": "", "limit": limit}
         gain = self.gain(end)
         return replace(move, until=end, gain=gain, **more) if gain > 1 + _NO_GAIN else None
 

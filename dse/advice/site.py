@@ -16,6 +16,7 @@ from sweeps.bounds.checks import outside_domain
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.advice import LAUNCH, has_cases, move_directions
 from symbolic.expression import parse_condition
+from symbolic.graph import Definition
 from symbolic.intervals import PartialEvaluation
 from symbolic.model import Guide
 from symbolic.ops import (
@@ -28,6 +29,7 @@ from symbolic.ops import (
     maximum,
     minimum,
     negate,
+    reference,
     references,
     substitute,
 )
@@ -244,7 +246,9 @@ class Site:
         graph, guide = self.grid.graph, self.guide
         if there == self.flag or not has_cases(graph, guide):
             return []
-        goal = graph.flat_with_free(guide.goal, guide.state)
+        free = Definition(name=guide.state, kind="given", node=reference(guide.state), needs=())
+        definitions = {**graph.definitions, guide.state: free}
+        goal = replace(graph, definitions=definitions, _flat_nodes={}).flat(guide.goal)
         result = []
         for flag in (float(self.flag), there):
             case = {**self.leaves(), guide.state: np.array([flag])}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from dse.cli.options import (
     point_argument,
 )
 from symbolic.answer import Answer, Table, shorten
-from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from dse.inputs.assumed import AssumedInput
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
 #: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
+#: A jump is near a configuration if a quantity has to change by at most this share.
+_NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
@@ -80,6 +80,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     If you give several values (64,128,256) or a range (START:STOP:STEP) of a quantity, it becomes
     an axis; so do several machines or workloads. dse explain shows every intermediate quantity.
     """
+    from dse.advice.advise import moves_over_jumps
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
 
@@ -98,22 +99,11 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     answer = explain_rows(replace(answer, notes=notes, data=data), study)
     if len(answer.data["rows"]) != 1:
         return answer
-    jumps = _near_jumps(study)
+    moves = moves_over_jumps(study, {})
+    jumps = [str(m) for m in moves if abs(m.until - m.value) <= _NEAR * abs(m.value)]
     notes = [*answer.notes, *(f"near a jump: {text}" for text in jumps)]
     data = answer.data | {"jumps": jumps}
     return replace(answer, tables=[_single_point_table(answer)], notes=notes, data=data)
-
-
-def _near_jumps(study: StudyData) -> list[str]:
-    """Return the moves by at most 10 % that pass a jump between the equations of two cases."""
-    from symbolic.advice import guides, has_cases
-
-    grid = study.grid()
-    is_cased = any(has_cases(grid.graph, guide) for guide in guides(grid.model))
-    with suppress(DseError):  # there may be no advice on the point
-        moves = dse.advise(study).moves if is_cased else ()
-        return [str(m) for m in moves if m.jump and abs(m.until - m.value) <= 0.1 * abs(m.value)]
-    return []
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,6 @@ from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
 from sweeps.grid.dataset import assemble, axis_coordinates, flag_attributes, read_flag_meanings
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.advice import guides, jump_text
-from symbolic.answer import value_text
 from symbolic.crossings import MAX_HALVINGS
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
@@ -116,7 +114,6 @@ def borders_of(
             f"{MAX_HALVINGS} times, and borders are located by bisection"
         ),
         undecided=ds.attrs["undecided"],
-        jumps=json.dumps([*_jumps(study, case, where, ds, places)]),
         conditions=json.dumps([condition.text for condition in grid.conditions]),
     )
     ds = ds.squeeze([dim for dim in dims if dim in fixed])
@@ -179,41 +176,6 @@ def _borders_dataset(
     units = [grid.model.quantities[name].unit or "1" for name in names]
     coords |= {"along": names, "side": list(SIDES), "unit": ("along", units)}
     return assemble(variables, coords, {"undecided": sum(each.undecided_gaps for each in result)})
-
-
-def _jumps(
-    study: StudyData, case: BorderCase, where: tuple[str, ...], ds: xr.Dataset, places: Any
-) -> Iterator[str]:
-    """Yield a text for each border at which the equations of two cases of a goal do not meet."""
-    import xarray as xr
-
-    along = ds.along.values.tolist()
-    goals = [each.goal for each in guides(study.grid().model) if each.state == case.name][:1]
-    if not goals or study.random_inputs is not None:
-        return
-    try:
-        grid = free_quantities(study, study.grid(goals, where), along, goals, where)
-    except DseError:  # the goal lacks inputs
-        return
-    if len(grid.graphs) > 1 or case.name not in grid.graph.ancestors(goals):
-        return
-    root = grid.graph.flat_with_free(goals[0], case.name)
-    leaves = {
-        name: xr.DataArray(leaf.array[np.ix_(*(places[a] for a in leaf.axes))], dims=leaf.axes)
-        for name, leaf in grid.leaves[()].items()
-    }
-    # a whole number may step over the place at which the equations meet
-    for row in (grid.model.quantity(name) for name in along):
-        line = ds.sel(along=row.name).rename({case.name: "here"})[["here", "beyond", "border"]]
-        frame = line.assign(leaves).to_dataframe().reset_index().drop_duplicates("border")
-        frame = frame[(frame.here >= 0) & (frame.beyond >= 0) & (not row.domain.whole)]
-        at = {name: frame[name].to_numpy() for name in leaves} | {row.name: frame.border.to_numpy()}
-        ends = [frame.here.to_numpy(), frame.beyond.to_numpy()]
-        sides = [interpret_arrays((root,), at | {case.name: end})[0] for end in ends]
-        for *values, border, here, beyond in zip(*sides, frame.border, *ends, strict=True):
-            if text := jump_text(grid.model.quantity(goals[0]), *values):
-                text = f"{text} at {row.name} = {value_text(border, row.unit)}"
-                yield f"{text}, from {case.flags[here]} to {case.flags[beyond]}"
 
 
 def _cases_at_points(

@@ -24,6 +24,7 @@ import math
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _unit_power
+from symbolic.models._labels import by_label
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, floor, maximum, minimum, where
 
@@ -120,16 +121,8 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
-@equation(source="Hong 2012, Eq. 80, as in chapter 2", when=CORRECTED)
-def least_mwp():
-    """Least MWP in Eq. 80: below 1, no computation is added to the memory cycles. [warps]"""
-    return 1
-
-
-@equation(name="least_mwp", source="Hong 2012, Eq. 80", when=PRINTED)
-def least_mwp_printed():
-    """Least MWP in Eq. 80, as printed. [warps]"""
-    return 0
+#: Below 1, MWP − 1 adds no computation to the memory cycles, as in chapter 2, except as printed.
+least_mwp = by_label("least_mwp", "Hong 2012, Eq. 80", "printed", {"false": 1.0, "true": 0.0})
 
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")

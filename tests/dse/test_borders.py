@@ -417,49 +417,41 @@ def test_a_border_between_the_least_negative_and_the_least_positive_number_is_ze
 # --- jumps: the equations of two cases do not meet at their border
 
 PRINTED: dict[str, Any] = {"machine": "gtx280", "workload": "nmat", "threads_per_block": 256}
+JUMPS = """
+model = "occupancy + mwp_cwp"
+machine = "gtx280"
+workload = "nmat"
+outputs = ["case"]
+[set]
+threads_per_block = 256
+printed = {printed}
+[axes]
+mem_bandwidth = [200e9, 400e9]
+"""
 
 
-@pytest.mark.parametrize("printed", [True, False])
-def test_a_jump_is_named_with_the_values_on_both_sides(printed: bool) -> None:
+@pytest.mark.parametrize("printed", ["true", "false"])
+def test_a_jump_is_named_with_the_values_on_both_sides(run: Any, printed: str) -> None:
     """The print gives case 3 N Comp^2 / (Mem + Comp) Rep cycles more than case 2 at the border."""
-    given: dict[str, Any] = {**PRINTED, "printed": printed}
-    axes = {"mem_bandwidth": [2e11, 4e11], "core_clock": [1e9, 1.3e9]}
-    study = dse.Study(
-        model="occupancy + mwp_cwp",
-        axes=axes,
-        machine=given.pop("machine"),
-        workload=given.pop("workload"),
-        set=given,
-        outputs=["case"],
-    )
-    ds = dse.borders(study)
-    texts = json.loads(ds.attrs["jumps"])
-    if not printed:  # case 3 bounds the cycles in every case
-        assert not texts
+    Path("jumps.toml").write_text(JUMPS.format(printed=printed))
+    options = ("--along", "mem_bandwidth", "--at", "mem_bandwidth=200e9", "--json")
+    answer = json.loads(run("borders", "jumps.toml", *options).stdout)
+    if printed == "false":  # case 3 bounds the cycles in every case
+        assert not answer["jumps"]
         return
+    (text,) = answer["jumps"]
+    (border,) = (each["border"] for each in answer["next"] if each["side"] == "above")
     names = ["time", "comp_cycles", "mem_cycles", "repetitions", "resident_warps"]
-    up = ds.sel(along="mem_bandwidth", side="above", mem_bandwidth=2e11)
-    assert len(texts) == 2
-    for text, clock in zip(texts, axes["core_clock"], strict=True):
-        border = float(up.border.sel(core_clock=clock))
-        sides = [
-            dse.evaluate(
-                "occupancy + mwp_cwp",
-                **PRINTED,
-                printed=True,
-                core_clock=clock,
-                mem_bandwidth=border * share,
-                outputs=names,
-            )
-            for share in (1 - 1e-12, 1 + 1e-12)
-        ]
-        at = sides[1]
-        cycles = at.resident_warps * at.comp_cycles**2 / (at.mem_cycles + at.comp_cycles)
-        jump = float(cycles * at.repetitions / clock)
-        before, after = (float(side.time) for side in sides)
-        assert after - before == pytest.approx(jump, rel=1e-6)
-        assert f"time jumps from {before * 1e3:.4g} ms to {after * 1e3:.4g} ms at " in text
-        assert text.endswith("from memory bound to computation bound")
+    given: dict[str, Any] = {**PRINTED, "printed": True, "outputs": names}
+    below, above = (
+        dse.evaluate("occupancy + mwp_cwp", mem_bandwidth=border * share, **given)
+        for share in (1 - 1e-12, 1 + 1e-12)
+    )
+    cycles = above.resident_warps * above.comp_cycles**2 / (above.mem_cycles + above.comp_cycles)
+    jump = float(cycles * above.repetitions / 1.3e9)
+    assert float(above.time - below.time) == pytest.approx(jump, rel=1e-6)
+    values = [f"{float(side.time) * 1e3:.4g} ms" for side in (below, above)]
+    assert f"time jumps from {' to '.join(values)}" in text
 
 
 def test_a_point_near_a_jump_is_evaluated_with_a_note(run: Any) -> None:
