@@ -22,7 +22,7 @@ OFF_CHIP = (*DRAM, "l2")
 
 def special_rate(rate: float) -> float:
     """Return the access rate of a unit with the mark Spec.Linear (§3.2.4)."""
-    return 0.0 if rate == 0 else max(0.0, 0.1365 * math.log(rate) + 1.001375)
+    return 0.0 if rate <= 0 else max(0.0, 0.1365 * math.log(rate) + 1.001375)
 
 
 def power(at: Point, scaling: str = "log", gated: bool = False) -> dict[str, float]:
