@@ -49,6 +49,12 @@ def guides(model: Model) -> tuple[Guide, ...]:
     return (*known, *costs)
 
 
+def has_cases(graph: Graph, guide: Guide) -> bool:
+    """True if the goal of a guide has other equations in each case that the guide names."""
+    is_apart = guide.state not in (guide.goal, guide.limits)
+    return is_apart and guide.state in graph.ancestors([guide.goal])
+
+
 def move_directions(graph: Graph, goal: str) -> dict[str, str]:
     """Return, for each quantity on which a goal depends, the direction in which advice may move it.
 

@@ -20,7 +20,8 @@ from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.advice import OCTAVES, guides, search_values
+from symbolic.advice import OCTAVES, guides, has_cases, search_values
+from symbolic.answer import value_text
 from symbolic.crossings import CaseLines, first_crossing
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
@@ -156,6 +157,16 @@ def build_advice(
         suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )
+
+
+def moves_over_jumps(study: StudyData, point: Mapping[str, Any]) -> list[Move]:
+    """Return the moves from one configuration that pass a jump between the equations of cases."""
+    for guide in guides(study.grid().model):
+        with suppress(DseError):  # the goal may lack inputs
+            if has_cases(study.grid([guide.goal]).graph, guide):
+                advice = build_advice(study, {}, None, point, guide.goal)
+                return [move for move in advice.moves if move.jump]
+    return []
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
@@ -300,13 +311,22 @@ class _MovePath:
             return self._make_move(best, limit=f"where {self.site.guide.goal} is best")
         if not self.is_allowed(np.array([high]))[0]:
             return self._make_move(low, limit=self._violated_limit(high))
+        # whole numbers may step over the place at which the equations of two cases meet
+        border = (first_crossing(stop, np.array([low, high])) or result)[1]
         # at a jump the next state begins exactly at ``high``
         jumps = domain.whole or abs(low - high) < _JUMP_WIDTH * start
         low = start if math.isclose(low, start, rel_tol=_SAME_TOLERANCE) else low
         until = high if jumps else low
         keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= _NO_GAIN)
         beyond = high if jumps else self._place_past_border(low, high)
-        return self._make_move(until, next_place=beyond, always=keep)
+        return self._make_move(until, next_place=beyond, border=border, always=keep)
+
+    def _jump_at(self, place: float, flag: float) -> str:
+        goal = self.site.row(self.site.guide.goal)
+        pairs = self.site.goals_by_case(self.inputs_at(np.array([place])), float(flag))
+        if not pairs or math.isclose(pairs[0][1], pairs[1][1], rel_tol=1e-6):
+            return ""
+        return f"{goal.name} jumps from {' to '.join(value_text(x, goal.unit) for _, x in pairs)}"
 
     def end_at_shipped(self, move: Move) -> Move | None:
         """Return a designer's move in the time that ends at the extreme value of shipped machines.
@@ -324,7 +344,7 @@ class _MovePath:
         if (end - self.start) * sign <= 0:
             return None
         limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
-        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "limit": limit}
+        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "jump": "", "limit": limit}
         gain = self.gain(end)
         return replace(move, until=end, gain=gain, **more) if gain > 1 + _NO_GAIN else None
 
@@ -418,6 +438,7 @@ class _MovePath:
         *,
         gain: float | None = None,
         next_place: float | None = None,
+        border: float = math.nan,
         limit: str = "",
         always: bool = False,
     ) -> Move | None:
@@ -434,6 +455,7 @@ class _MovePath:
         here = [site.value(name) or math.nan for name in along]
         label: str | None = None
         limiter: tuple[str, ...] = ()
+        jump = ""
         decides = site.binding[0]
         if next_place is not None:
             flag, *terms = site.evaluate(
@@ -450,6 +472,7 @@ class _MovePath:
             limiter = tuple(dict.fromkeys(site.terms[name] for name in near))
             unique = self.state_from_terms and len(limiter) == 1
             label = limiter[0] if unique or not site.has_state else site.label(flag[0])
+            jump = self._jump_at(border, flag[0]) and self._jump_at(next_place, flag[0])
         eq = graph.definitions[decides].equation or graph.definitions[site.guide.limits].equation
         return Move(
             quantity=self.names[0],
@@ -468,4 +491,5 @@ class _MovePath:
             equation=eq.name if eq else "",
             source=eq.source if eq else "",
             limit=limit,
+            jump=jump,
         )

@@ -43,6 +43,8 @@ class Move(DisplayMixin):
         lever: Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
         equation, source: The quantity whose equation decides the border, and its publication.
         limit: What ends the move if no bound does.
+        jump: The two values of the goal at the next case, by the equations of this case and of the
+            next, as text; empty if they meet.
     """
 
     quantity: str
@@ -61,6 +63,7 @@ class Move(DisplayMixin):
     equation: str
     source: str
     limit: str = ""
+    jump: str = ""
 
     def _answer(self) -> Answer:
         return Answer(kind="Move", title=str(self))
@@ -78,6 +81,7 @@ class Move(DisplayMixin):
             by = "" if named else f", limited by {' and '.join(self.next_limiter)}"
             text += f": then {self.next_bound}{by}"
         text += f"; {_gain_text(self.gain, math.isnan(self.until))}"
+        text += f"; {self.jump}" * bool(self.jump)
         text += "".join(f", {name} x {factor:.6g}" for name, factor in self.along.items())
         return f"{text}   [{self.equation}; {self.source}]"
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.advice.report import Suggestion
 from sweeps.bounds.checks import outside_domain
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.advice import LAUNCH, move_directions
+from symbolic.advice import LAUNCH, has_cases, move_directions
 from symbolic.expression import parse_condition
 from symbolic.graph import Definition
 from symbolic.intervals import PartialEvaluation
@@ -238,26 +238,31 @@ class Site:
             ratio = np.where(worse == 0, math.inf, better / worse)
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
-    def is_artefact(self, inputs: Inputs) -> bool:
-        """True if a move gains, but would not gain by the equations of either case alone."""
+    def goals_by_case(self, inputs: Inputs, there: float) -> list[tuple[float, float]]:
+        """Return the goal here and at a place, by the equations of this case and of ``there``.
+
+        The result is empty if both cases are the same, or the goal does not depend on the case.
+        """
         graph, guide = self.grid.graph, self.guide
-        if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
-            return False
-        there = float(self.evaluate([guide.state], inputs)[0][0])
-        if there == self.flag or self.gain(inputs) <= 1:
-            return False
+        if there == self.flag or not has_cases(graph, guide):
+            return []
         free = Definition(name=guide.state, kind="given", node=reference(guide.state), needs=())
         definitions = {**graph.definitions, guide.state: free}
         goal = replace(graph, definitions=definitions, _flat_nodes={}).flat(guide.goal)
+        result = []
         for flag in (float(self.flag), there):
             case = {**self.leaves(), guide.state: np.array([flag])}
-            before, after = (
-                np.asarray(interpret_arrays([goal], {**case, **place})[0]).reshape(-1)
-                for place in ({}, inputs)
-            )
-            if self._improvement(after, float(before[0]))[0] > 1:
-                return False
-        return True
+            places = (interpret_arrays([goal], {**case, **each})[0] for each in ({}, inputs))
+            before, after = (float(np.ravel(place)[0]) for place in places)
+            result.append((before, after))
+        return result
+
+    def is_artefact(self, inputs: Inputs) -> bool:
+        """True if a move gains, but would not gain by the equations of either case alone."""
+        there = float(self.evaluate([self.guide.state], inputs)[0][0])
+        pairs = self.goals_by_case(inputs, there)
+        gains = (self._improvement(np.array([after]), before)[0] for before, after in pairs)
+        return bool(pairs) and self.gain(inputs) > 1 and max(gains) <= 1
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes of the guide that apply to the present labels of the switches."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dse
@@ -37,7 +38,14 @@ def borders(study: str, quantity: str | None, along: list[str], **options: Any) 
     """
     read = read_study(study)
     result = dse.borders(read, quantity, along=along or None, **options, progress=True)
-    return _borders_answer(result)
+    answer = _borders_answer(result)
+    if "next" not in answer.data:  # several configurations
+        return answer
+    from dse.advice.advise import moves_over_jumps
+
+    moves = moves_over_jumps(read, options["at"])
+    jumps = [str(move) for move in moves if move.quantity in result.along.values]
+    return replace(answer, notes=[*answer.notes, *jumps], data=answer.data | {"jumps": jumps})
 
 
 def _borders_answer(ds: xr.Dataset) -> Answer:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
 #: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
+#: A jump is near a configuration if a quantity has to change by at most this share.
+_NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
@@ -78,6 +80,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     If you give several values (64,128,256) or a range (START:STOP:STEP) of a quantity, it becomes
     an axis; so do several machines or workloads. dse explain shows every intermediate quantity.
     """
+    from dse.advice.advise import moves_over_jumps
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
 
@@ -94,8 +97,13 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**answer.data, "lacking": texts, "notes": validity}
     answer = explain_rows(replace(answer, notes=notes, data=data), study)
-    single = len(answer.data["rows"]) == 1
-    return replace(answer, tables=[_single_point_table(answer)]) if single else answer
+    if len(answer.data["rows"]) != 1:
+        return answer
+    moves = moves_over_jumps(study, {})
+    jumps = [str(m) for m in moves if abs(m.until - m.value) <= _NEAR * abs(m.value)]
+    notes = [*answer.notes, *(f"near a jump: {text}" for text in jumps)]
+    data = answer.data | {"jumps": jumps}
+    return replace(answer, tables=[_single_point_table(answer)], notes=notes, data=data)
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:

@@ -184,12 +184,13 @@ def issued_cycles_cpu(
 
 
 @equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CORRECTED)
-def comp_cycles(issued_cycles, perfect_cycles):
+def comp_cycles(issued_cycles, perfect_cycles, imbalance_loss):
     """Cycles of all instructions of one warp if memory accesses take no time. [cycles]
 
-    Correction: not fewer than the floating-point units need, however many instructions issue.
+    Correction: not fewer than the floating-point units need, however many instructions issue. Lanes
+    that have finished take part in these instructions.
     """
-    return maximum(issued_cycles, perfect_cycles)
+    return maximum(issued_cycles, perfect_cycles * imbalance_loss)
 
 
 @equation(name="comp_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=PRINTED)

@@ -14,7 +14,9 @@ Ten numbers belong to a GPU. Two belong to the library on this GPU: ``decode_wav
 The defaults are fitted to an H100 and a B200 together.
 
 Not monotone: the library's constants belong to one GPU. So the time may grow if ``n_sms``,
-``l2_size``, ``decode_group_fill`` or ``decode_waves`` is raised.
+``l2_size``, ``decode_group_fill`` or ``decode_waves`` is raised. The library may take the other
+kernel, or fewer splits, for a smaller problem. So the time may grow if ``batch``, ``context``,
+``heads`` or ``kv_heads`` is lowered.
 """
 
 from __future__ import annotations

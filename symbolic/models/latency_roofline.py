@@ -17,6 +17,9 @@ Bytes and instructions come from a profile or from ``dse.kernel``. Values that a
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
 Conflicts of atomics in shared memory, uneven work, and the partial last wave are not modelled. Join
 with ``occupancy``.
+
+Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and as many bytes of the next
+level, a larger share of each request misses the cache.
 """
 
 import math

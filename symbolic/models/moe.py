@@ -14,6 +14,8 @@ Loads are balanced if ``routing`` is not given. Otherwise ``routing`` is a law o
 experts, as a text object that computes them, and the time is that of the rank with the most tokens:
 at its mean loads, or at those of a level, ``routing_level``. A random level gives the law of the
 time. The library chooses the rows of a tile for balanced loads.
+
+Not monotone: with fewer ``experts``, each has more tokens, and its last tile may be emptier.
 """
 
 from __future__ import annotations

@@ -13,8 +13,11 @@ one of these is raised: ``mem_bandwidth``, ``read_bandwidth``, ``triad_bandwidth
 ``ms_peak_bandwidth``, ``n_sms``, ``active_sms``, ``registers_per_sm``, ``shared_mem_per_sm``,
 ``max_blocks_per_sm``, ``max_warps_per_sm``, ``max_threads_per_sm``. It may also grow if one of
 these is lowered: ``mem_latency_nominal``, ``departure_delay_coalesced``,
-``departure_delay_uncoalesced``, ``reserved_shared_mem_per_block``. Advice lists no move that gains
-by such a jump.
+``departure_delay_uncoalesced``, ``reserved_shared_mem_per_block``, ``registers_per_thread``,
+``shared_mem_per_block``, ``elements``, ``comp_insts``. If ``coalesced_insts`` or
+``uncoalesced_insts`` is lowered, the computation periods are longer (Eq. 2), and if
+``transactions_per_uncoalesced`` is lowered, MWP is larger (Eqs. 15-16): Eq. 22 adds MWP − 1
+periods. Advice lists no move that gains by such a jump.
 """
 
 import math

@@ -24,6 +24,7 @@ import math
 
 from symbolic.equation import Family, Guide, Validity, equation, equations_of
 from symbolic.models import _cycles, _memory, _memory_demand, _residency, _shared, _unit_power
+from symbolic.models._labels import by_label
 from symbolic.models._shared import CORRECTED, PRINTED
 from symbolic.ops import divide, floor, maximum, minimum, where
 
@@ -120,19 +121,14 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
-@equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N", when=CORRECTED)
-def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
-    """Cycles from the first request of a core to the end of its last request. [cycles]
-
-    MWP − 1 is replaced by 0 if MWP is below 1, as in chapter 2.
-    """
-    return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
+#: Below 1, MWP − 1 adds no computation to the memory cycles, as in chapter 2, except as printed.
+least_mwp = by_label("least_mwp", "Hong 2012, Eq. 80", "printed", {"false": 1.0, "true": 0.0})
 
 
-@equation(name="overlapped_mem_cycles", source="Hong 2012, Eq. 80", when=PRINTED)
-def overlapped_mem_cycles_printed(divided_mem_cycles, effective_comp, mwp):
-    """Cycles from the first request of a core to the end of its last, as printed. [cycles]"""
-    return divided_mem_cycles + effective_comp * (mwp - 1)
+@equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
+def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp, least_mwp):
+    """Cycles from the first request of a core to the end of its last request. [cycles]"""
+    return divided_mem_cycles + effective_comp * (maximum(mwp, least_mwp) - 1)
 
 
 serial_comp_cycles = serial_mem_cycles.copy_as(
@@ -186,7 +182,7 @@ exposed_mem_ratio = idle_fraction.copy_as(
 # MSTR = 1 (one request at a time), these two results bound the performance of every mix.
 
 
-def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, strength):
+def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, strength, least):
     """Return the throughput by Eqs. 64 and 71-82 if all requests have the same ``latency``."""
     needed = _memory_demand.mwp_app_infinite(latency, comp)
     demand = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
@@ -194,7 +190,7 @@ def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, streng
     serial = serial_mem_cycles(latency, warps)
     divided = divided_mem_cycles(serial, mwp)
     computed = serial_comp_cycles(comp, warps)
-    overlapped = overlapped_mem_cycles(divided, comp, mwp)
+    overlapped = overlapped_mem_cycles(divided, comp, mwp, least)
     idle = idle_mem_cycles(overlapped, computed)
     period = period_cycles(computed, idle)
     return peak * effective_ratio(perfect, warps, period)
@@ -202,7 +198,7 @@ def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, streng
 
 PACE_INPUTS = (
     *("departure_delay", "peak_achievable", "effective_perfect", "effective_comp"),
-    *("warps_per_sm", "mem_strength"),
+    *("warps_per_sm", "mem_strength", "least_mwp"),
 )
 
 
@@ -236,7 +232,7 @@ def flops_dram(
 ):
     """Floating-point operations per second if DRAM serves every request. [1/s]
 
-    >>> machine, workload = (1e9, 128.0, 128e9, 10.0, 0.0), (11.0, 2.0, 10.0, 8.0, 1.0, 1.0)
+    >>> machine, workload = (1e9, 128.0, 128e9, 10.0, 0.0), (11.0, 2.0, 10.0, 8.0, 1.0, 1, 1.0)
     >>> round(flops_dram(450.0, 1.0, 1.0, *machine, *workload), 4)
     0.3385
     """

@@ -204,6 +204,7 @@ THROUGHPUT = (
     row("mwp_app_one_warp", "", RESULT, "mwp_app_infinite within the resident warps", (1, 64)),
     row("mwp_app", "", RESULT, "requests in flight that the workload needs", (1, 128)),
     row("mwp_bw", "", RESULT, "requests in flight that the bandwidth allows", (1, 128)),
+    row("least_mwp", "", SHARE, "least MWP that counts in overlapped_mem_cycles", (0, 1)),
     row("sharing_requests", "", RATIO, "requests of a warp that share the bandwidth", (1, 4)),
     row("mwp_bw_warps", "", RESULT, "warps whose requests the bandwidth allows", (1, 128)),
     row("mwp_proc", "", RESULT, "requests in flight that departures allow", (1, 128)),

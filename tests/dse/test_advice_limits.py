@@ -190,6 +190,11 @@ def test_a_gain_that_is_an_artefact(tmp_path: Path, slope: str, artefact: bool) 
         not artefact,
     )
     assert move.gain == pytest.approx(12 / (5 + float(slope) * 4))
+    beyond = 5 + float(slope) * 4  # alone: 10 + busy
+    assert (
+        move.jump == f"toil jumps from 14 to {beyond:g}"
+    )  # 10 + busy alone, SLOPE * busy together
+    assert move.jump in str(advice)
     marked = "do not meet at their border:\n  raise hands from 2 to 4"
     assert (marked in str(advice)) == artefact
 

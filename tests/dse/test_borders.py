@@ -412,3 +412,58 @@ def test_a_border_between_the_least_negative_and_the_least_positive_number_is_ze
     least, one = np.array([5e-324]), np.ones(1)
     result = Crossings(np.zeros(1, dtype=np.int64), -least, least, 0 * one, one, 0)
     assert border_positions(result).tolist() == [0.0]
+
+
+# --- jumps: the equations of two cases do not meet at their border
+
+PRINTED: dict[str, Any] = {"machine": "gtx280", "workload": "nmat", "threads_per_block": 256}
+JUMPS = """
+model = "occupancy + mwp_cwp"
+machine = "gtx280"
+workload = "nmat"
+outputs = ["case"]
+[set]
+threads_per_block = 256
+printed = {printed}
+[axes]
+mem_bandwidth = [200e9, 400e9]
+"""
+
+
+@pytest.mark.parametrize("printed", ["true", "false"])
+def test_a_jump_is_named_with_the_values_on_both_sides(run: Any, printed: str) -> None:
+    """The print gives case 3 N Comp^2 / (Mem + Comp) Rep cycles more than case 2 at the border."""
+    Path("jumps.toml").write_text(JUMPS.format(printed=printed))
+    options = ("--along", "mem_bandwidth", "--at", "mem_bandwidth=200e9", "--json")
+    answer = json.loads(run("borders", "jumps.toml", *options).stdout)
+    if printed == "false":  # case 3 bounds the cycles in every case
+        assert not answer["jumps"]
+        return
+    (text,) = answer["jumps"]
+    (border,) = (each["border"] for each in answer["next"] if each["side"] == "above")
+    names = ["time", "comp_cycles", "mem_cycles", "repetitions", "resident_warps"]
+    given: dict[str, Any] = {**PRINTED, "printed": True, "outputs": names}
+    below, above = (
+        dse.evaluate("occupancy + mwp_cwp", mem_bandwidth=border * share, **given)
+        for share in (1 - 1e-12, 1 + 1e-12)
+    )
+    cycles = above.resident_warps * above.comp_cycles**2 / (above.mem_cycles + above.comp_cycles)
+    jump = float(cycles * above.repetitions / 1.3e9)
+    assert float(above.time - below.time) == pytest.approx(jump, rel=1e-6)
+    values = [f"{float(side.time) * 1e3:.4g} ms" for side in (below, above)]
+    assert f"time jumps from {' to '.join(values)}" in text
+
+
+def test_a_point_near_a_jump_is_evaluated_with_a_note(run: Any) -> None:
+    def notes(**given: str) -> list[str]:
+        words = [f"{name}={value}" for name, value in {**PRINTED, **given}.items()]
+        return list(json.loads(run("evaluate", "ipp", *words, "--json").stdout)["jumps"])
+
+    (near,) = (
+        note
+        for note in notes(printed="true", mem_bandwidth="300 GB/s")
+        if note.startswith("raise mem_bandwidth")
+    )
+    assert "time jumps from 198.7 ms to 205.7 ms" in near
+    assert not [n for n in notes(printed="true") if n.startswith("raise mem_bandwidth")]  # far
+    assert not [n for n in notes(mem_bandwidth="300 GB/s") if "mem_bandwidth" in n]

@@ -1,4 +1,9 @@
-"""More of a resource, or less of a latency or count, never costs time: any model, any machine."""
+"""The table of signs: which moves never cost time, and which never save power.
+
+More of a resource, a lower latency or count, a smaller problem, and a higher limit of power never
+cost time. More of a resource and a lower latency never save power. So it is for any model on any
+machine, except where the page of the model names the quantity and the reason.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +20,9 @@ import pytest
 
 import dse
 from dse.advice import Advice
-from dse.inputs.merge import merge_inputs
+from dse.inputs.merge import merge_inputs, with_declared, workload_entries
 from sweeps.grid.build import build_grid
-from symbolic.advice import guides, move_directions
+from symbolic.advice import guides
 from symbolic.library import iterate_models, load_model
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import Quantity
@@ -24,29 +30,63 @@ from tests.long import mostly_long
 
 #: Unions of models that are used together.
 UNIONS = ("occupancy + latency_roofline + footprint", "occupancy + mwp_cwp")
+POWER_UNION = "throughput + power"
 #: Random points of each model and machine.
 POINTS = 10_000
+#: Sizes of a problem: more of each is more work.
+SIZES = frozenset(
+    {
+        *("elements", "rows", "cols", "nonzeros", "product_rows", "product_columns"),
+        *("product_depth", "batch", "context", "seq_len", "tokens", "heads", "kv_heads"),
+        *("head_dim", "hidden", "intermediate", "experts", "topk", "window", "work_flops"),
+    }
+)
+#: A window of 0 hides no key, so it is the largest.
+NOT_ZERO = frozenset({"window"})
 
 
 @cache
+def models_with(goal: str) -> tuple[str, ...]:
+    """The models that yield a quantity, and unions that do."""
+    unions = (POWER_UNION,) if goal == "power" else UNIONS if goal == "time" else ()
+    return (*(model.name for model in iterate_models() if goal in model.yields), *unions)
+
+
 def timed_models() -> tuple[str, ...]:
     """The models that yield a time."""
-    return (*(model.name for model in iterate_models() if "time" in model.yields), *UNIONS)
+    return models_with("time")
 
 
 def draw(row: Quantity, rng: np.random.Generator) -> Any:
     """Draw values of a quantity, half of them evenly by their logarithms."""
-    low, high = row.typical or (0.0, 1.0)
+    ends = (row.domain.low, row.domain.high)
+    low, high = row.typical or (ends if np.isfinite(ends).all() else (0.0, 1.0))
     values = np.exp(rng.uniform(np.log(max(low, high * 1e-4)), np.log(high), POINTS))
     values = np.where(rng.random(POINTS) < 0.5, rng.uniform(low, high, POINTS), values)
     return np.maximum(np.rint(values), max(row.domain.low, 0)) if row.domain.whole else values
 
 
-def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, float]]:
-    """Yield resources and latencies whose improvement slows the time, and how much."""
-    model, rng = load_model(name), np.random.default_rng(seed)
-    known, drawn = set(dse.machine(machine, quantities=model.quantities).values), {}
-    for need in model.needs("time"):
+def sign(row: Quantity, goal: str) -> str | None:
+    """Return the way of a move that never costs time, and saves no power; None if there is none."""
+    if row.name == "power_limit":
+        return "up"
+    if row.lever == "designer" or row.name in ("active_sms", "departure_delay", "core_clock"):
+        return row.direction if row.direction in ("up", "down") else None
+    if goal == "power":  # less work may draw less
+        return None
+    return "down" if row.name in SIZES or row.direction == "down" else None
+
+
+def worse_moves(
+    name: str, machine: str, goal: str = "time", workload: str | None = None
+) -> Iterator[tuple[str, float]]:
+    """Yield quantities whose move by their sign slows the time or saves power, and how much."""
+    model, rng, drawn = with_declared(load_model(name), workload), np.random.default_rng(1), {}
+    entries = {"machine": machine} | ({"workload": workload} if workload else {})
+    known = set(dse.machine(machine, quantities=model.quantities).values)
+    known |= {each for entry in workload_entries(model, workload) for each in entry.values}
+    known -= {"elements", "threads_per_block"}  # any launch of a kernel
+    for need in model.needs(goal):
         row = model.quantity(need)
         follows = row.default in {*known, *model.yields} - {"comp_insts"}
         if need not in known and not follows and not row.is_label:
@@ -54,7 +94,7 @@ def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, f
     parts = merge_inputs(
         model,
         (),
-        entries={"machine": machine},
+        entries=entries,
         set_values={need: float(values[0]) for need, values in drawn.items()},
     )
     grid = build_grid(
@@ -62,9 +102,9 @@ def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, f
         values=parts.values,
         labels=parts.fixed_labels,
         switches=parts.switches,
-        outputs=["time"],
+        outputs=[goal],
     )
-    roots = [grid.graph.flat("time"), grid.feasible_node(())]
+    roots = [grid.graph.flat(goal), grid.feasible_node(())]
     at = {n: np.full(POINTS, leaf.array.item()) for n, leaf in grid.leaves[()].items()}
     at |= {n: values for n, values in drawn.items() if n in at}
 
@@ -73,21 +113,22 @@ def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, f
             return tuple(np.broadcast_to(x, (POINTS,)) for x in interpret_arrays(roots, values))
 
     here, allowed = compute(at)
-    for each, way in sorted(move_directions(grid.graph, "time").items()):
+    for each in sorted(at):
         row = model.quantity(each)
-        is_resource = row.lever == "designer" or each in (
-            *("active_sms", "departure_delay", "core_clock"),
-        )
-        if each not in at or not is_resource or way not in ("up", "down"):
+        way = sign(row, goal)
+        if way is None:
             continue
         factor = np.exp(rng.uniform(0, 1.5, POINTS) * rng.integers(0, 2, POINTS)) + 1e-3
         there = at[each] * factor if way == "up" else at[each] / factor
         if row.domain.whole:
             there = np.ceil(there) if way == "up" else np.floor(there)
-        there = np.where(row.domain.is_inside(there), there, at[each])
+        keeps = row.domain.is_inside(there) & ((there > 0) | (each not in NOT_ZERO))
+        there = np.where(keeps, there, at[each])
         moved, also = compute({**at, each: there})
-        compared = allowed & also & np.isfinite(here) & (here > 0)
-        worst = float(np.max(moved[compared] / here[compared], initial=1))
+        compared = allowed & also & np.isfinite(here) & (here > 0) & ~np.isnan(moved)
+        before, after = here[compared], moved[compared]
+        ratio = before / after if goal == "power" else after / before
+        worst = float(np.max(ratio, initial=1))
         if worst > 1 + 1e-9:
             yield each, worst
 
@@ -99,35 +140,89 @@ def machine_names() -> tuple[str, ...]:
     return tuple(name for name, entry in dse.machines().items() if needed <= entry.values.keys())
 
 
-def exceptions(name: str) -> str:
-    """Return what the pages of a model's parts say of improvements that slow it."""
-    parts = ["mwp_cwp" if part == "ipp" else part for part in name.split(" + ")]
-    pages = [importlib.import_module(f"symbolic.models.{part}").__doc__ or "" for part in parts]
-    return "".join(page.partition("Not monotone: ")[2].partition("\n\n")[0] for page in pages)
+def pages(name: str) -> list[str]:
+    """Return the models whose pages describe a model or a union."""
+    parts = name.replace("ipp", "occupancy + mwp_cwp + power").split(" + ")
+    return [*dict.fromkeys(parts)]
 
 
-CASES = [(model, machine) for model in timed_models() for machine in machine_names()]
+def stated_on(page: str, goal: str) -> set[str]:
+    """Return the quantities that a page names because their moves are against their sign."""
+    text = importlib.import_module(f"symbolic.models.{page}").__doc__ or ""
+    begin = "Power not monotone: " if goal == "power" else "Not monotone: "
+    return set(re.findall(r"``(\w+)``", text.partition(f"\n{begin}")[2].partition("\n\n")[0]))
+
+
+def exceptions(name: str, goal: str = "time") -> set[str]:
+    """Return the quantities of which the pages say so; where time is not monotone, power is not."""
+    goals = ("time", "power") if goal == "power" else ("time",)
+    return {each for page in pages(name) for about in goals for each in stated_on(page, about)}
+
+
+GOALS = ("time", "sustained_time", "power")
+CASES = [
+    (goal, model, machine)
+    for goal in GOALS
+    for model in models_with(goal)
+    for machine in machine_names()
+]
 
 
 @pytest.mark.parametrize(
-    ("model", "machine"), mostly_long(CASES, lambda _, case: case[1] in ("gtx280", "h100_pcie"))
+    ("goal", "model", "machine"),
+    mostly_long(CASES, lambda _, case: case[2] in ("gtx280", "h100_pcie")),
 )
-def test_resources_never_cost_time(model: str, machine: str) -> None:
-    stated, moves = exceptions(model), worse_moves(model, machine)
-    worse = {name: loss for name, loss in moves if f"``{name}``" not in stated}
-    assert not worse, "name it after 'Not monotone: ' in the docstring of the model"
+def test_no_model_contradicts_the_table_of_signs(goal: str, model: str, machine: str) -> None:
+    stated, moves = exceptions(model, goal), worse_moves(model, machine, goal)
+    worse = {name: loss for name, loss in moves if name not in stated}
+    assert not worse, "name it after '(Power) not monotone: ' in the docstring of the model"
 
 
-def test_the_default_model_has_no_exception() -> None:
-    assert not exceptions(UNIONS[0])
+@pytest.mark.parametrize(
+    ("kernel", "machine"),
+    mostly_long(
+        product(("bodies", "options", "stencil", "triad"), machine_names()),
+        lambda _, case: case[1] in ("gtx280", "h100_pcie"),
+    ),
+)
+def test_no_counted_kernel_contradicts_the_table_of_signs(kernel: str, machine: str) -> None:
+    moves = worse_moves(UNIONS[0], machine, workload=f"examples/kernels/{kernel}.toml")
+    assert {each for each, _ in moves} <= exceptions(UNIONS[0])
 
 
-def test_a_page_names_no_exception_without_need() -> None:
-    for model in ("throughput", "tmm_calibrated", "occupancy + mwp_cwp"):
-        stated = set(re.findall(r"``(\w+)``", exceptions(model)))
-        machines = ("gtx280", "gtx580", "a100_40", "h100_pcie", "gh200", "c2075", "e5645_x2")
-        worse = {name for machine in machines for name, _ in worse_moves(model, machine)}
-        assert stated - worse <= {"active_sms", "max_threads_per_sm"}, model
+def test_the_default_model_has_no_exception_of_resources() -> None:
+    rows = [load_model(UNIONS[0]).quantity(name) for name in exceptions(UNIONS[0])]
+    assert rows
+    assert not [row.name for row in rows if row.lever == "designer"]
+
+
+#: Stated because of ``n_sms`` and ``max_warps_per_sm``, from which they follow.
+FOLLOWERS = {"active_sms", "max_threads_per_sm"}
+PAGES = sorted(
+    {
+        (goal, page)
+        for goal in ("time", "power")
+        for name in models_with(goal)
+        for page in pages(name)
+        if stated_on(page, goal)
+    }
+)
+
+
+@pytest.mark.parametrize(("goal", "page"), PAGES)
+def test_a_page_names_no_exception_without_need(goal: str, page: str) -> None:
+    missing = stated_on(page, goal)
+    found_on = product([name for name in models_with(goal) if page in pages(name)], machine_names())
+    for name, machine in found_on:
+        missing -= {each for each, _ in worse_moves(name, machine, goal)} | FOLLOWERS
+        if not missing:
+            return
+    raise AssertionError(f"no machine has these: {missing}")
+
+
+def test_the_faq_lists_the_models_with_exceptions() -> None:
+    text = Path("docs/faq.md").read_text().partition("| model | cause |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)`", text)) == {page for _, page in PAGES} | {"ipp"}
 
 
 # --- advice follows the directions and keeps the work

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from stochastic import Pmf, bounds, imbalance
 from symbolic.errors import DomainError, GraphError
 from symbolic.library import load_model
 from symbolic.models import imbalance as model
+from tests.oracles import swatman
 from tests.papers._solve import run_doctests
 
 LAWS = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40", "nb:5,0.3")
@@ -91,6 +93,40 @@ def test_the_graph_says_what_the_laws_say(family: str) -> None:
     assert dse.evaluate(
         "imbalance", distribution=str(step.value), lanes=8, outputs=["imbalance_loss"]
     ).imbalance_loss == pytest.approx(float(law.mean()), rel=1e-12)
+
+
+def random_weights(rng: np.random.Generator) -> dict[int, Fraction]:
+    """Draw up to five lengths of work, and probabilities that floats state exactly."""
+    lengths = rng.choice([0, 1, 2, 3, 8, 30, 1000], size=rng.integers(2, 6), replace=False)
+    parts = rng.integers(1, 2 ** int(rng.integers(1, 20)), len(lengths)).tolist()
+    parts[0] += 2**24 - sum(parts)
+    return dict(sorted(zip(lengths.tolist(), (Fraction(p, 2**24) for p in parts), strict=True)))
+
+
+def test_200_points_against_a_twin_from_the_text() -> None:
+    """Groups enumerated in fractions give the means, deviations and limits of 40 laws."""
+    rng, lanes = np.random.default_rng(2), [1, 2, 3, 4, 6]
+    drawn = [{0: Fraction(1)}, {0: Fraction(1, 2), 1: Fraction(1, 2)}]
+    drawn += [random_weights(rng) for _ in range(38)]
+    laws = []
+    for weights in drawn:
+        table = np.zeros(max(weights) + 1)
+        table[list(weights)] = [float(chance) for chance in weights.values()]
+        laws.append(Pmf.from_weights(table))
+    study = Study(
+        model="imbalance", axes={"distribution": laws, "lanes": lanes}, outputs=EVERYTHING
+    )
+    ds = study.run()
+    for (i, weights), (j, n) in product(enumerate(drawn), enumerate(lanes)):
+        got = ds.isel({"distribution": i, "lanes": j})
+        right = swatman.imbalance(weights, n)
+        spread = (right["work_std"] / (right["work_mean"] or 1)) ** 2 / n
+        for name, value in right.items():
+            terms = 1 + spread if name == "imbalance_delta" else 1  # a sum of terms that cancel
+            within = 1e-12 * terms * abs(value) + 1e-15
+            assert abs(float(got[name]) - value) <= within, (name, weights, n)
+        lower, loss, upper = got.imbalance_lower, got.imbalance_loss, got.imbalance_upper
+        assert lower * (1 - 1e-12) <= loss <= upper * (1 + 1e-12), (weights, n)
 
 
 def test_families_with_their_parameters_as_axes() -> None:
