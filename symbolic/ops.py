@@ -22,9 +22,9 @@ from symbolic.primitives.spec import Primitive
 
 __all__ = [
     "NEARLY_ALL", "SYMPY", "Node", "absolute", "both", "ceil", "constant", "divide", "either",
-    "equal", "exp", "floor", "interpret", "interpret_all", "interpret_arrays", "log", "log2", "log10",
-    "maximum", "minimum", "negate", "power", "reference", "references", "sqrt", "substitute",
-    "walk", "where",
+    "equal", "exp", "floor", "interpret", "interpret_all", "interpret_arrays", "log", "log2",
+    "log10", "maximum", "minimum", "negate", "power", "reference", "references", "sqrt",
+    "substitute", "walk", "where",
 ]  # fmt: skip
 
 MAX_POWER = 64
