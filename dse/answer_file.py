@@ -33,7 +33,7 @@ def write_answer(data: Any, path: Path, source: Any, certificate: str = "") -> N
     if path.suffix == ".json":
         write_atomic(path, f"{to_json(data)}\n".encode())
     elif path.suffix == ".toml":
-        write_atomic(path, _study_text(_single_row(data, path), source, path).encode())
+        write_atomic(path, _study_text(data, source, path.parent).encode())
     else:
         import xarray as xr
 
@@ -72,57 +72,47 @@ def _columns(data: Any) -> dict[str, Any]:
 
 def _array(values: Sequence[Any]) -> np.ndarray[Any, Any]:
     """Return numbers, with NaN for None, or texts, with "" for None."""
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool} and None not in values:
         return np.array(values)
     if kinds <= {int, float}:
         return np.array([math.nan if value is None else value for value in values])
-    texts = [v if isinstance(v, str) else "" if v is None else to_json(v) for v in values]
-    return np.array([" ".join(text.split()) for text in texts])
+    texts = ["" if v is None else v if isinstance(v, str) else to_json(v) for v in values]
+    return np.array(texts)
 
 
-def _single_row(data: Any, path: Path) -> dict[str, Any]:
-    rows = data.get("rows", [])
+def _study_text(data: Any, source: Any, folder: Path) -> str:
+    """Return the text of a study file in a folder: the source's study at the only configuration."""
+    rows = data.get("rows", []) if isinstance(data, Mapping) else data
     if len(rows) != 1:
-        raise DseError(
-            f"{path} cannot be written: it holds one configuration, and the answer has "
-            f"{len(rows):,}; choose a name that ends in .csv or .json"
-        )
-    row: dict[str, Any] = rows[0]
-    return row
-
-
-def _study_text(row: Mapping[str, Any], source: Any, path: Path) -> str:
-    """Return a study file whose inputs are those of the source, at the configuration of a row."""
-    attributes = getattr(source, "attrs", {})
-    text = source.text() if hasattr(source, "text") else attributes.get("study")
+        raise DseError(f"a .toml file holds one configuration, and the answer has {len(rows):,}")
+    is_study = hasattr(source, "text")
+    text = source.text() if is_study else getattr(source, "attrs", {}).get("study")
     if text is None:
-        raise DseError(
-            f"{path} cannot be written: the source of the answer has no study; choose a name that "
-            "ends in .json or .csv"
-        )
-    folder = base_folder(getattr(source, "folder", None)) or Path()
-    tree = {key: value for key, value in read_json(text).items() if key != "draws"}
-    axes, values = tree.pop("axes"), tree.pop("set")
+        raise DseError("the source has no study: choose a name that ends in .csv or .json")
+    tree = read_json(text) | ({"model": source.model} if is_study else {})
+    tree.pop("draws", None)
+    axes, values, random = (tree.pop(key, {}) for key in ("axes", "set", "random"))
     for name, axis in axes.items():
         for column in axis["zip"] if isinstance(axis, Mapping) and "zip" in axis else [name]:
-            (tree if column in ("machine", "workload") else values)[column] = row[column]
-    random = tree.pop("random", {})
-    lines = [f"{toml_key(key)} = {_file_value(value, folder, path)}" for key, value in tree.items()]
-    for table, entries in (("set", values), ("random", random)):
-        lines += ["", f"[{table}]"] if entries else []
-        lines += [f"{toml_key(key)} = {_file_value(v, folder, path)}" for key, v in entries.items()]
+            (tree if column in ("machine", "workload") else values)[column] = rows[0][column]
+    base, lines = base_folder(getattr(source, "folder", None)) or Path(), []
+    for table, entries in (("", tree), ("set", values), ("random", random)):
+        lines += ["", f"[{table}]"] if table and entries else []
+        lines += [f"{toml_key(k)} = {_file_value(v, base, folder)}" for k, v in entries.items()]
     return "\n".join([*lines, ""])
 
 
-def _file_value(value: Any, folder: Path, path: Path) -> str:
-    """Return a value as TOML; the name of a file becomes relative to the folder of the new file."""
-    if isinstance(value, str) and "." in value and (folder / value).is_file():
-        value = os.path.relpath(folder / value, path.parent)
+def _file_value(value: Any, base: Path, folder: Path) -> str:
+    """Return a value as TOML; names of files relative to ``base`` become relative to ``folder``."""
+    if isinstance(value, str):
+        names = [
+            os.path.relpath(base / n, folder) if (base / n).is_file() else n
+            for n in value.split(" + ")
+        ]
+        value = " + ".join(names)
     text = toml_value(value)
     if "sha256" in text:
-        raise DseError(
-            f"{path} cannot be written: it would hold a table of many values; store this table in "
-            "a file, and name the file in the study"
-        )
+        raise DseError("the study gives a table of many values: store the table in a file instead")
     return text

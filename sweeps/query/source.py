@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -509,14 +510,13 @@ def build_query(
 
 
 def _read_reference(reference: Any, goals: Sequence[Goal], per: Any) -> tuple[float, ...]:
-    numbers = np.asarray(reference if isinstance(reference, (list, tuple, np.ndarray)) else [])
-    count = len(goals)
-    if numbers.dtype.kind not in "iuf" or numbers.shape != (count,) or count not in (2, 3) or per:
+    numbers = [v for v in np.ravel(np.asarray(reference, dtype=object)) if isinstance(v, Real)]
+    if not len(numbers) == len(goals) == np.size(reference) or len(goals) not in (2, 3) or per:
         raise DseError(
-            f"reference = {reference!r}: expected {count} numbers, one for each objective; a front "
-            "of two or three objectives without per has a hypervolume"
+            f"reference = {reference!r}: expected {len(goals)} numbers, one for each objective; a "
+            "front of two or three objectives without per has a hypervolume"
         )
-    return tuple(numbers.astype(float).tolist())
+    return tuple(map(float, numbers))
 
 
 def _check_method(method: str, time_limit: Any, gap: Any) -> None:

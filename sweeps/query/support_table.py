@@ -11,15 +11,7 @@ SOURCES = {
     "rows": "measured rows along the dimension `configuration`",
 }
 MODIFIERS = (
-    "where",
-    "per",
-    "top",
-    "ties",
-    "within",
-    "objectives",
-    "method",
-    "time_limit",
-    "gap",
+    *("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap"),
     "epsilon",
 )
 

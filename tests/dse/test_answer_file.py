@@ -74,7 +74,7 @@ REFUSED = (
     (("--out", "best.txt"), "best.txt: expected a name that ends in .json"),
     (("--out", "nowhere/best.csv"), "in a folder that exists"),
     (("--out", "study.toml"), "study.toml exists already"),
-    (("--top", "3", "--out", "best.toml"), "it holds one configuration, and the answer has 3"),
+    (("--top", "3", "--out", "best.toml"), "holds one configuration, and the answer has 3"),
 )
 
 
@@ -112,6 +112,6 @@ def test_records_of_any_kind(tmp_path: Path) -> None:
     write_answer(rows, tmp_path / "l.csv", None)  # as dse analyze has them
     assert dse.open(tmp_path / "l.csv").a.values.tolist() == [1, 2**53]
     single = {"variables": {"a": {}}, "rows": [{"a": 1}]}
-    with pytest.raises(DseError, match="the source of the answer has no study"):
+    with pytest.raises(DseError, match="the source has no study"):
         write_answer(single, tmp_path / "x.toml", None)
     assert not (tmp_path / "x.csv").exists()

@@ -157,7 +157,7 @@ def test_a_front_names_its_hypervolume_and_reference() -> None:
     assert further.attrs["reference"] == [threads.max() + 1, 0.0]
     assert "hypervolume" not in made.pareto(**goals, per="intensity").attrs
     assert "hypervolume" not in made.pareto(minimize="threads").attrs
-    for wrong in ([1.0], "1,2", [1.0, "x"], [[1.0, 2.0]]):
+    for wrong in ([1.0], "1,2", [1.0, "x"], [1.0, 2.0, 3.0]):
         with pytest.raises(DseError, match="expected 2 numbers"):
             made.pareto(**goals, reference=wrong)
     with pytest.raises(DseError, match="without per"):
