@@ -207,7 +207,8 @@ class Archive:
 
 
 BATCH = sizes.BEAT_BATCH
-MAX_SCAN_POINTS, _COVER_SCAN_POINTS = sizes.BEAT_LEAF, sizes.COVER_LEAF
+MAX_SCAN_POINTS = sizes.BEAT_LEAF
+_COVER_BATCH, _COVER_SCAN_POINTS = sizes.COVER_BATCH, sizes.COVER_LEAF
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
@@ -224,6 +225,7 @@ class FrontSearch:
         sizes, points = problem.sizes, problem.points
         #: With a tolerance, a small box is usually covered whole: bounding it is then faster.
         self.scan_points = _COVER_SCAN_POINTS if archive.epsilon else MAX_SCAN_POINTS
+        self.batch = _COVER_BATCH if archive.epsilon else BATCH
         self.compiled_objectives: CompiledObjectives | None = None
         self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
         self.ideals = np.zeros((len(problem.roots), 0))
@@ -250,7 +252,7 @@ class FrontSearch:
     def _step(self) -> None:
         alive = self.archive.non_dominated_indices(self.ideals)
         self.boxes, self.ideals = self.boxes.take(alive), self.ideals[:, alive]
-        count = max(alive.size - BATCH, 0)
+        count = max(alive.size - self.batch, 0)
         some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
         self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
         small = some.points <= self.scan_points

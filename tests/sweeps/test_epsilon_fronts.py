@@ -68,7 +68,7 @@ def test_every_point_is_within_the_tolerance_of_a_listed_one(
     with pytest.MonkeyPatch.context() as patch:
         front = sweeps.certify.front
         patch.setattr(front, "_COVER_SCAN_POINTS", rng.choice([1, 4, 30]))
-        patch.setattr(front, "BATCH", rng.choice([1, 7, 1 << 8]))
+        patch.setattr(front, "_COVER_BATCH", rng.choice([1, 7, 1 << 8]))
         patch.setattr(front, "JOINT_SCAN_POINTS", rng.choice([1, 40, 1 << 16]))
         patch.setattr(front, "COMPILE_MIN_POINTS", rng.choice([100, 1 << 20, 1 << 20]))
         patch.setattr(front, "_SAMPLED_STARTS", 2)
