@@ -64,8 +64,8 @@ def _columns(data: Any) -> dict[str, Any]:
         if words := about.get("flags"):
             values = [words.get(str(value)) for value in values]
         unit = units.get(name) if isinstance(units, Mapping) else None
-        attributes = {"units": about.get("units", unit), "long_name": about.get("long_name")}
-        attributes = {key: text for key, text in attributes.items() if text}
+        known = {"units": unit, **about}
+        attributes = {key: known[key] for key in ("units", "long_name") if known.get(key)}
         result[str(name)] = ("configuration", _array(values), attributes)
     return result
 

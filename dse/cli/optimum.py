@@ -182,13 +182,10 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
         text = f"{many:,} configurations lie within {share:.4g} % of the best, and no others"
         return f"{attributes['method']}: {text}"
     if epsilon := attributes.get("epsilon"):
-        near = (
-            f"each configuration of the Pareto front is within {100 * epsilon:.4g} % of one listed"
-        )
-        if not attributes.get("complete", 1):
-            left = f"{attributes['boxes_left']:,} open boxes may hold others"
-            return f"not proven: it is open whether {near}; {left}"
-        return f"{attributes['method']}: {near}"
+        near = f"of the Pareto front is within {100 * epsilon:.4g} % of one listed"
+        if left := attributes.get("boxes_left"):
+            return f"not proven: each configuration {near}; {left:,} open boxes may hold others"
+        return f"{attributes['method']}: each configuration {near}"
     if skipped := attributes.get("points_skipped"):
         return f"scan: bounds over tiles ruled out {skipped:,} configurations"
     boxes = f"{attributes.get('boxes', 0):,} boxes bounded"

@@ -59,8 +59,8 @@ def pareto(source: Source, where: list[str], at: list[str], **options: Any) -> A
     answer = certified_answer(result, source)
     title, facts = f"{answer.title}: {len(answer.data['rows']):,} configurations", {}
     if "hypervolume" in result.attrs:
-        names = [*options["minimize"], *options["maximize"]]
+        names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
         point = zip(names, result.attrs["reference"], strict=True)
         end = ", ".join(f"{name} {value:.6g}" for name, value in point)
-        facts["hypervolume"] = f"{result.attrs['hypervolume']:.6g}, up to the reference point {end}"
+        facts["hypervolume"] = f"{size:.6g}, up to the reference point {end}"
     return replace(answer, title=title, facts=facts)

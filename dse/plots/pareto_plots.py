@@ -54,8 +54,8 @@ def pareto(
         names = ", ".join(goals) or "none"
         raise DseError(f"a Pareto front needs two goals, not {names}: name two")
     ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
-    asked: dict[str, Any] = {"minimize": small or None, "maximize": large or None}
-    front = front_of(ds, **asked, where=texts, epsilon=epsilon)
+    objectives: dict[str, Any] = {"minimize": small or None, "maximize": large or None}
+    front = front_of(ds, **objectives, where=texts, epsilon=epsilon)
     arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in goals))
     across, up = (array.values.ravel() for array in arrays)
     step = -(-across.size // _MAX_POINTS)

@@ -134,11 +134,9 @@ def pareto(
             (0.01 for 1 %): no configuration is better than all of them by more than ``epsilon``
             times the absolute value of an objective. With "auto", large grids are searched with
             bounds, which prove this cover.
-        reference (list of float, optional): Reference point of the hypervolume, a value for each
-            objective in the order of the question; default: the worst values in the answer. The
-            attributes ``hypervolume`` and ``reference`` of a front of two or three objectives
-            without ``per`` give the volume between the answer and this point, in the product of
-            their units.
+        reference (list of float, optional): A value for each objective, those to minimize first;
+            default: the worst values in the answer. For two or three objectives without ``per``,
+            the attribute ``hypervolume`` is the volume between the answer and this point.
         time_limit (float, optional): Seconds after which a certified search returns the best points
             so far. Then the attribute ``complete`` is 0, ``boxes_left`` is the number of boxes that
             may contain further points, and the variable ``proven`` marks the points that no

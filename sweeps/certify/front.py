@@ -151,10 +151,7 @@ class Archive:
         self.places = np.empty((axes, 0), dtype=np.int64)
 
     def non_dominated_indices(self, values: Floats, judges: Floats | None = None) -> Indices:
-        """Return the indices of finite points that no judge dominates or equals.
-
-        The default are the judges of boxes.
-        """
+        """Return the indices of finite points that no judge (of boxes) dominates or equals."""
         rest = np.arange(values.shape[1])
         judges = self.judges if judges is None else judges
         most = values.max(axis=1, initial=-math.inf, keepdims=True)
