@@ -66,6 +66,8 @@ class Meter:
             text = f", {progress.points:,} points so far{text and text + ' of the space searched'}"
         if progress.best is not None:
             text += f", best {progress.best:.6g}"
+        if progress.bound is not None:
+            text += f", bound {progress.bound:.6g}"
         if progress.gap is not None:
             text += f", gap {progress.gap:.2%}"
         self._state_text = text

@@ -120,6 +120,8 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "ARCHIVE_SAMPLE": (1 << 8, 5, "new points in the sample that ranks archived points"),
     "BEAT_BATCH": (1 << 8, 3, "boxes of a front processed together"),
     "BEAT_LEAF": (1 << 17, 11, "points of a box up to which it is scanned"),
+    "COVER_BATCH": (1 << 11, 3, "boxes of a covered front processed together"),
+    "COVER_LEAF": (1 << 14, 7, "points of a box up to which it is scanned, with a tolerance"),
     "BEAT_TOGETHER": (1 << 16, 13, "points of all small boxes that one call scans"),
     "BEAT_COMPILED": (1 << 20, 17, "points from which a loop nest is compiled"),
     "BEAT_DRAWN": (1 << 12, 7, "random start points"),

@@ -55,6 +55,8 @@ Source: TypeAlias = "StudyData | xr.Dataset"
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
+_OUT = "Also write the answer to a new file (.json, .csv, .parquet, .nc, .zarr), or a .toml study."
+
 #: Key of the exit status in click's context, for commands that still print an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
@@ -202,7 +204,9 @@ def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
 def command(
     *examples: str, name: str | None = None, command_class: type[click.Command] = click.Command
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return the decorator that makes a command with --json, --wide and examples in its help.
+    """Return the decorator that makes a command with --json, --wide, --out and examples.
+
+    A command that has its own parameter ``out`` does not get the option --out.
 
     The decorated function returns an object that has the methods ``__str__`` and ``to_dict``, as a
     :class:`symbolic.answer.Answer` has; or None, which prints nothing.
@@ -211,16 +215,27 @@ def command(
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
-        def run_and_print(*args: Any, as_json: bool, wide: bool, **options: Any) -> None:
+        def run_and_print(
+            *args: Any, as_json: bool, wide: bool, answer_file: str | None = None, **options: Any
+        ) -> None:
+            from dse.answer_file import SUFFIXES, write_answer
+
+            path = None if answer_file is None else new_file(answer_file, *SUFFIXES)
             answer = function(*args, **options)
             if answer is not None:
                 with wide_tables() if wide else nullcontext():
                     text = to_json(answer.to_dict()) if as_json else str(answer)
                     echo(text, fold=not as_json)
+            if answer is not None and path is not None:
+                is_study = path.suffix == ".toml" and "source" in options
+                source = read_source(options["source"]) if is_study else None
+                write_answer(answer.to_dict(), path, source, getattr(answer, "certificate", ""))
 
         made: click.Command = click.command(name, cls=command_class, epilog=epilog)(run_and_print)
         wide = "Print all columns of a table, also those beyond the terminal's width."
         made.params.append(click.Option(["--wide"], is_flag=True, help=wide))
+        if "out" not in {param.name for param in made.params}:
+            made.params.append(click.Option(["--out", "answer_file"], metavar="FILE", help=_OUT))
         as_json = "Print the answer as one JSON document."
         made.params.append(click.Option(["--json", "as_json"], is_flag=True, help=as_json))
         return made

@@ -78,7 +78,10 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
 
 
 #: Attributes that the JSON of an answer contains whenever the answer has them.
-_ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
+_ATTRIBUTES = (
+    *("within", "configurations", "epsilon", "complete", "points_proven", "boxes_left"),
+    *("hypervolume", "reference"),
+)
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
 _CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
@@ -178,6 +181,11 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
         many, share = attributes["configurations"], 100 * attributes["within"]
         text = f"{many:,} configurations lie within {share:.4g} % of the best, and no others"
         return f"{attributes['method']}: {text}"
+    if epsilon := attributes.get("epsilon"):
+        near = f"of the Pareto front is within {100 * epsilon:.4g} % of one listed"
+        if left := attributes.get("boxes_left"):
+            return f"not proven: each configuration {near}; {left:,} open boxes may hold others"
+        return f"{attributes['method']}: each configuration {near}"
     if skipped := attributes.get("points_skipped"):
         return f"scan: bounds over tiles ruled out {skipped:,} configurations"
     boxes = f"{attributes.get('boxes', 0):,} boxes bounded"
@@ -303,7 +311,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: list[str], **optio
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the search; convert the time limit to the time that is left."""
-    named = ("method", "time_limit", "gap", "within")
+    named = ("method", "time_limit", "gap", "within", "epsilon")
     limits = nonempty_options({name: options.get(name) for name in named})
     if "time_limit" in limits:
         limits["time_limit"] = time_left(limits["time_limit"])

@@ -12,17 +12,33 @@ from dse.cli.optimum import (
     compile_search_in_background,
     fixed_axes_option,
     method_option,
+    parse_share,
     search_limit_option,
     search_limits,
 )
-from dse.cli.options import goal_options, names_option
+from dse.cli.options import goal_options, names_option, option, parse_number
 
 
-@command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
+@command(
+    "dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'",
+    "dse pareto examples/energy-gtx280.toml --minimize time,energy,active_sms --epsilon 1%",
+)
 @source_argument
 @goal_options(several=True)
 @names_option("--per AXIS,...", "Report a separate front for each value of these axes")
 @fixed_axes_option
+@option(
+    "--epsilon X%",
+    "Report configurations that cover the front: no other is better than all of them by more than "
+    "this fraction",
+    callback=parse_share,
+)
+@names_option(
+    "--reference V,...",
+    "Reference point of the hypervolume: a number for each objective, in its base unit; default: "
+    "the worst values in the answer",
+    parse=lambda texts: [parse_number(text) for text in texts],
+)
 @method_option("prove the front (certified)")
 @search_limit_option
 def pareto(source: Source, where: list[str], at: list[str], **options: Any) -> Any:
@@ -35,9 +51,16 @@ def pareto(source: Source, where: list[str], at: list[str], **options: Any) -> A
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, separated by commas")
     limits = search_limits(options) | {"progress": True}
+    limits |= {"reference": options["reference"]} if options["reference"] else {}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
     wanted["where"] = [*where, *at]
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.pareto(source, **wanted, **limits))
     answer = certified_answer(result, source)
-    return replace(answer, title=f"{answer.title}: {len(answer.data['rows']):,} configurations")
+    title, facts = f"{answer.title}: {len(answer.data['rows']):,} configurations", {}
+    if "hypervolume" in result.attrs:
+        names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
+        point = zip(names, result.attrs["reference"], strict=True)
+        end = ", ".join(f"{name} {value:.6g}" for name, value in point)
+        facts["hypervolume"] = f"{size:.6g}, up to the reference point {end}"
+    return replace(answer, title=title, facts=facts)

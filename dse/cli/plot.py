@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, input_errors, read_source
+from dse.cli.optimum import parse_share
 from dse.cli.options import (
     SourcePath,
     axis_and_set_options,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 #: Options that are passed to the function that draws a kind of figure.
 _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
-    *("borders", "move", "relative"),
+    *("borders", "move", "relative", "epsilon"),
 )
 _SIDES = ("x", "y", "xy")
 #: Default resolution in dots per inch.
@@ -87,7 +88,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
     "dse plot lines study.toml --quantity time --over active_sms --out time.png",
     "dse plot heatmap study.toml --quantity energy --minimize energy --out map.svg",
     "dse plot parallel study.toml --minimize time --out lines.png",
-    "dse plot pareto out.zarr --minimize time,power --out front.pdf",
+    "dse plot pareto out.zarr --minimize time,power --epsilon 5% --out front.pdf",
     "dse plot sms --machine gtx280 --workload svm --set threads_per_block=256 "
     "--axis active_sms=1:30 --out sms.png",
     "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
@@ -115,6 +116,11 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--borders Q", "Case or bound whose borders are drawn on a map")
 @option("--move Q", "Input that is changed as dse advise suggests (transit figure)")
 @option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
+@option(
+    "--epsilon X%",
+    "Draw configurations that cover a Pareto front within this fraction",
+    callback=parse_share,
+)
 @option("--log x|y|xy", "Sides of the figure with a logarithmic scale", type=click.Choice(_SIDES))
 @option("--title TEXT", "Title of the figure; with an empty one, none")
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")

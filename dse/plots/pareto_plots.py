@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.plots.axes import add_legend, axes_of, format_axis, unit_of
+from dse.plots.axes import add_legend, axes_of, format_axis, log_norm, unit_of, use_log_scale
 from dse.plots.data import (
     AxisValues,
     PlotSource,
@@ -20,6 +20,7 @@ from dse.plots.data import (
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
 from dse.verbs.optimum import pareto as front_of
 from sweeps.grid.goals import texts_of
+from sweeps.nest.reduce import lower_by_share
 from symbolic.answer import value_text
 from symbolic.errors import DseError
 
@@ -38,9 +39,13 @@ def pareto(
     maximize: str | Sequence[str] = (),
     where: str | Sequence[str] = (),
     at: AxisValues = None,
+    epsilon: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw all configurations in the plane of two objectives, and the Pareto front."""
+    """Draw all configurations in the plane of two objectives, and the Pareto front.
+
+    With ``epsilon``, draw points that cover the front, and the line that no configuration beats.
+    """
     import xarray as xr
 
     small, large = texts_of(minimize, "minimize"), texts_of(maximize, "maximize")
@@ -49,7 +54,8 @@ def pareto(
         names = ", ".join(goals) or "none"
         raise DseError(f"a Pareto front needs two goals, not {names}: name two")
     ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
-    front = front_of(ds, minimize=small or None, maximize=large or None, where=texts)
+    objectives: dict[str, Any] = {"minimize": small or None, "maximize": large or None}
+    front = front_of(ds, **objectives, where=texts, epsilon=epsilon)
     arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in goals))
     across, up = (array.values.ravel() for array in arrays)
     step = -(-across.size // _MAX_POINTS)
@@ -64,9 +70,17 @@ def pareto(
         "steps-post" if goals[0] in small else "steps-pre"
     )  # the line runs on the side of dominated points
     style = STYLES["front"].points_options(drawstyle=stairs)
-    ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
-    format_axis(ax.xaxis, ds[goals[0]])
-    format_axis(ax.yaxis, ds[goals[1]])
+    share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
+    ax.plot(x, y, **style, label=f"{share}: {len(x):,} of them")
+    if epsilon:
+        signs = [1 if name in small else -1 for name in goals]
+        x, y = (s * lower_by_share(s * v, epsilon) for s, v in zip(signs, (x, y), strict=True))
+        look = STYLES["level"].line_options(drawstyle=stairs)
+        ax.plot(x, y, **look, label="no configuration is better")
+    for axis, name, values in ((ax.xaxis, goals[0], across), (ax.yaxis, goals[1], up)):
+        format_axis(axis, ds[name])
+        if np.isfinite(values).any() and log_norm(values) is not None:
+            use_log_scale(ax, axis.axis_name)
     corner = "lower" if goals[1] in small else "upper"
     corner += " left" if goals[0] in small else " right"
     ax.set_title(f"better towards the {corner}", fontsize=10)

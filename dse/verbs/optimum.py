@@ -119,6 +119,8 @@ def pareto(
     maximize: str | Sequence[str] | None = None,
     where: str | Sequence[str] = (),
     per: str | Sequence[str] | None = None,
+    epsilon: float | None = None,
+    reference: Sequence[float] | None = None,
     method: str = "auto",
     time_limit: float | None = None,
     progress: ProgressOption = False,
@@ -128,6 +130,13 @@ def pareto(
     Parameters:
         minimize, maximize (str or list of str): Quantities or formulas.
         source, where, per, method, progress: See :func:`optimum`.
+        epsilon (float, optional): Return configurations that cover the front within this share
+            (0.01 for 1 %): no configuration is better than all of them by more than ``epsilon``
+            times the absolute value of an objective. With "auto", large grids are searched with
+            bounds, which prove this cover.
+        reference (list of float, optional): A value for each objective, those to minimize first;
+            default: the worst values in the answer. For two or three objectives without ``per``,
+            the attribute ``hypervolume`` is the volume between the answer and this point.
         time_limit (float, optional): Seconds after which a certified search returns the best points
             so far. Then the attribute ``complete`` is 0, ``boxes_left`` is the number of boxes that
             may contain further points, and the variable ``proven`` marks the points that no
@@ -139,11 +148,13 @@ def pareto(
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
     modifiers = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
+    modifiers["epsilon"] = epsilon is not None
 
     def compute(source: ScanSource) -> xr.Dataset:
         from sweeps.sources.grid_proof import find_front
 
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
+        limits |= {"epsilon": epsilon or 0.0, "reference": reference}
         return find_front(source, build_query(goals, tuple(source.sizes), per=axes, **limits))
 
     about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": modifiers}

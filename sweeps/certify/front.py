@@ -38,7 +38,13 @@ from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.nest.emit import compile_nest, emit
-from sweeps.nest.reduce import non_dominated_by, non_dominated_in_order
+from sweeps.nest.reduce import (
+    RELATIVE_ERROR,
+    covering_indices,
+    lower_by_share,
+    non_dominated_by,
+    non_dominated_in_order,
+)
 from sweeps.nest.run import flatten_leaf
 from sweeps.runtime.interrupts import raise_if_interrupted, run_with_deadline
 from sweeps.runtime.progress import add_done, add_total, report_front_size
@@ -132,27 +138,38 @@ _SAMPLE = sizes.ARCHIVE_SAMPLE
 class Archive:
     """A set of points, none of which dominates another.
 
-    Both arrays have one column per point. ``values`` has one row per objective (all finite).
-    ``places`` has one row per axis.
+    The arrays have one column per point. ``values`` has one row per objective (all finite), and
+    ``places`` one row per axis. A point covers all points that its judges dominate or equal. The
+    ``judges`` of boxes are the values lowered by the share ``epsilon``. The judges of points are
+    lowered by half of it, so that a small box near the front is covered whole, and so that a point
+    that another point of its batch covers is covered by the archive within ``epsilon``.
     """
 
-    def __init__(self, objectives: int, axes: int) -> None:
-        self.values = np.empty((objectives, 0))
+    def __init__(self, objectives: int, axes: int, epsilon: float = 0.0) -> None:
+        self.epsilon, self.half_epsilon = epsilon, math.sqrt(1.0 + epsilon) - 1.0
+        self.values = self.judges = self.point_judges = np.empty((objectives, 0))
         self.places = np.empty((axes, 0), dtype=np.int64)
 
-    def non_dominated_indices(self, values: Floats) -> Indices:
-        """Return the indices of finite points that no archived point dominates or equals."""
+    def non_dominated_indices(self, values: Floats, judges: Floats | None = None) -> Indices:
+        """Return the indices of finite points that no judge (of boxes) dominates or equals."""
         rest = np.arange(values.shape[1])
-        first = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
+        judges = self.judges if judges is None else judges
+        most = values.max(axis=1, initial=-math.inf, keepdims=True)
+        able = judges[:, np.all(judges <= most, axis=0)]
+        first = able[:, :: max(-(-able.shape[1] // _FIRST_COMPARED), 1)]
         if rest.size > _PRESORT_MIN_POINTS and first.shape[1]:
             some = values[:, :: rest.size // _SAMPLE, None]
             beats = np.all(first[:, None] <= some, axis=0).sum(axis=0)
             first = first[:, np.argsort(-beats, kind="stable")]
-        for judges in (first, self.values):
+        for judges in (first, able):
             if rest.size:
                 part = values if rest.size == values.shape[1] else values[:, rest]
                 rest = rest[non_dominated_by(part, judges, np.full(judges.shape[1], -1))]
         return rest[np.all(values[:, rest] < np.inf, axis=0)]
+
+    def uncovered_points(self, values: Floats) -> Indices:
+        """Return the indices of finite points that no point of the archive covers."""
+        return self.non_dominated_indices(values, self.point_judges)
 
     def non_dominated_mask(self, values: Floats) -> Mask:
         """Return :meth:`non_dominated_indices` as a mask."""
@@ -161,7 +178,7 @@ class Archive:
         return result
 
     def add(self, values: Floats, places: Indices) -> None:
-        """Add non-dominated points, then drop all points that another point dominates."""
+        """Add points that no judge covers, then drop all points that another point dominates."""
         if not values.shape[1]:
             return
         joined = np.concatenate([self.values, values], axis=1)
@@ -169,20 +186,26 @@ class Archive:
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
         # a point is sorted before all points that it dominates; rounding keeps this order
         order = np.lexsort((*values[::-1], rank))
-        best = non_dominated_in_order(values[:, order], raise_if_interrupted)
+        if self.epsilon:
+            best = covering_indices(values[:, order], self.half_epsilon)
+        else:
+            best = non_dominated_in_order(values[:, order], raise_if_interrupted)
         values, places = values[:, order[best]], places[:, order[best]]
         stay = non_dominated_by(self.values, values, np.full(best.size, self.values.shape[1]))
         self.values = np.concatenate([self.values[:, stay], values], axis=1)
         self.places = np.concatenate([self.places[:, stay], places], axis=1)
+        self.judges = lower_by_share(self.values, self.epsilon)
+        self.point_judges = lower_by_share(self.values, self.half_epsilon)
         if self.places.shape[1] > MAX_FRONT_POINTS:
             raise DseError(
                 f"the front has more than {MAX_FRONT_POINTS:,} points, the most that can be "
-                "certified: round objectives by floor, or give coarser axes"
+                "certified: give a larger epsilon (--epsilon 1%), or coarser axes"
             )
 
 
 BATCH = sizes.BEAT_BATCH
 MAX_SCAN_POINTS = sizes.BEAT_LEAF
+_COVER_BATCH, _COVER_SCAN_POINTS = sizes.COVER_BATCH, sizes.COVER_LEAF
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
@@ -197,12 +220,15 @@ class FrontSearch:
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points
+        #: With a tolerance, a small box is usually covered whole: bounding it is then faster.
+        self.scan_points = _COVER_SCAN_POINTS if archive.epsilon else MAX_SCAN_POINTS
+        self.batch = _COVER_BATCH if archive.epsilon else BATCH
         self.compiled_objectives: CompiledObjectives | None = None
         self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
         self.ideals = np.zeros((len(problem.roots), 0))
         self.unreported_points = float(points)
         add_total(int(points))
-        if points > MAX_SCAN_POINTS:
+        if points > self.scan_points:
             with suppress(OutOfTimeError):  # without start points the search is only slower
                 self._add_start_points()
         self._add_boxes(problem.whole_box)
@@ -223,10 +249,10 @@ class FrontSearch:
     def _step(self) -> None:
         alive = self.archive.non_dominated_indices(self.ideals)
         self.boxes, self.ideals = self.boxes.take(alive), self.ideals[:, alive]
-        count = max(alive.size - BATCH, 0)
+        count = max(alive.size - self.batch, 0)
         some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
         self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
-        small = some.points <= MAX_SCAN_POINTS
+        small = some.points <= self.scan_points
         rest = np.flatnonzero(small)[~self._scan_boxes(some.take(small))]
         if rest.size:  # the time was up before these boxes were scanned
             self.boxes = concatenate_boxes([self.boxes, some.take(rest)])
@@ -272,7 +298,7 @@ class FrontSearch:
     def offer(self, places: Indices) -> None:
         """Evaluate points (a row of indices per axis); archive the non-dominated points."""
         values = self.problem.all_values(places)
-        best = self.archive.non_dominated_indices(values)
+        best = self.archive.uncovered_points(values)
         rows = np.zeros((len(self.archive.places), best.size), dtype=np.int64)
         rows[0], rows[1 : 1 + len(places)] = self.number, places[:, best]
         self.archive.add(values[:, best], rows)
@@ -286,12 +312,12 @@ class FrontSearch:
         if self.compiled_objectives is None:
             mesh = [part.reshape(-1) for part in np.meshgrid(*indices, indexing="ij")]
             places = np.stack(mesh) if mesh else np.zeros((0, 1), int)
-            return places[:, self.archive.non_dominated_indices(self.problem.all_values(places))]
+            return places[:, self.archive.uncovered_points(self.problem.all_values(places))]
         values = self.compiled_objectives.values(indices)
-        best = self.archive.non_dominated_indices(values)
+        best = self.archive.uncovered_points(values)
         # many points are left, and most of them are probably dominated by another of them
         if best.size > 2 * JOINT_SCAN_POINTS // 100:
-            local = Archive(len(values), 1)
+            local = Archive(len(values), 1, self.archive.epsilon)
             local.add(values[:, best], best[None])
             best = local.places[0]
         return self.compiled_objectives.places(indices, best)
@@ -413,7 +439,7 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        corners = _gap_corners(self.archive.values)
+        corners = _gap_corners(self.archive.judges)
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]
         return bool(self.open_corners.shape[1])
@@ -454,10 +480,6 @@ def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -
 # of its objectives is higher. The axes are fixed one after the other, each at the lowest index with
 # which a configuration can still meet the target, given the indices of the axes fixed before. All
 # targets are sought together, in boxes that are halved until no lower index is possible.
-
-
-#: Bound on the relative difference between results of a compiled nest and of NumPy.
-_RELATIVE_ERROR = 1e-12
 
 
 class _TieBreakSearch:
@@ -636,11 +658,11 @@ class _TieBreakSearch:
     def _near_target_points(self, values: Floats, targets: Floats) -> Indices:
         order = np.sort(targets[0])
         first = values[0]
-        below = np.searchsorted(order, first - _RELATIVE_ERROR * np.abs(first))
-        above = np.searchsorted(order, first + _RELATIVE_ERROR * np.abs(first), "right")
+        below = np.searchsorted(order, first - RELATIVE_ERROR * np.abs(first))
+        above = np.searchsorted(order, first + RELATIVE_ERROR * np.abs(first), "right")
         near = np.flatnonzero(below < above)
         least, most = (f(targets, axis=1, keepdims=True) for f in (np.min, np.max))
-        part, off = values[:, near], _RELATIVE_ERROR * np.abs(values[:, near])
+        part, off = values[:, near], RELATIVE_ERROR * np.abs(values[:, near])
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
@@ -662,9 +684,12 @@ _GAP_MIN_POINTS = sizes.FRONT_VAST
 
 
 def certified_front(
-    grid: Grid, goals: Sequence[Goal], stats: SearchStats
+    grid: Grid, goals: Sequence[Goal], stats: SearchStats, epsilon: float = 0.0
 ) -> tuple[Indices, dict[str, Any], Mask | None]:
     """Return the certified front: indices (points, axes), attributes, and mask of proven points.
+
+    With ``epsilon``, the points cover the front: each of its points is better than one of them by
+    at most this share in each objective. Then ties are not broken, and there is no mask.
 
     The points are in axis order. If the front is complete, the mask is None. If the time was up,
     the attribute ``complete`` is 0, and ``boxes_left`` is the number of boxes that may contain
@@ -684,7 +709,7 @@ def certified_front(
             holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
             root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
-        archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces))
+        archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces), epsilon)
         searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
@@ -698,7 +723,8 @@ def certified_front(
             below = np.all(ideals[:, :, None] < gaps.open_corners[:, None], axis=0).any(axis=1)
             ideals = ideals[:, below & archive.non_dominated_mask(ideals)]
         complete = not ideals.shape[1]
-        result, settled = _break_ties(grid, parts, spaces, archive, stats)
+        tie_stats = SearchStats(deadline=-math.inf) if epsilon else stats
+        result, settled = _break_ties(grid, parts, spaces, archive, tie_stats)
     if not result and not complete:
         raise OutOfTimeError("no point of the front was found in time: give more time")
     if not result:
@@ -708,12 +734,13 @@ def certified_front(
     attributes: dict[str, Any] = {
         "method": "certified",
         "complete": int(complete),
-        "settled": int(settled),
         "boxes": stats.boxes,
         "points_visited": stats.visited_points,
-    }
+    } | ({} if epsilon else {"settled": int(settled)})
     proven = None
-    if not complete:
+    if not complete and epsilon:
+        attributes["boxes_left"] = ideals.shape[1]
+    elif not complete:
         proven = _proven_mask(archive.values, ideals)[order]
         attributes |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
     return index, attributes, proven

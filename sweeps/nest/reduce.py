@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
@@ -103,6 +104,71 @@ def non_dominated_in_order(
         front = np.concatenate([front, part[:, left]], axis=1)
         result.append(start + left)
     return np.concatenate(result)
+
+
+#: Bound on the relative difference between results of a compiled nest and of NumPy.
+RELATIVE_ERROR = 1e-12
+
+
+def lower_by_share(values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
+    """Return the least values that are worse than these by at most the share ``epsilon``.
+
+    A value v is worse than the minimum u by at most ``epsilon`` if v <= u + epsilon * abs(u). This
+    holds for values of any sign, also if v is computed with a relative error of RELATIVE_ERROR.
+
+    >>> lower_by_share(np.array([101.0, -100.0, 0.0]), 0.01).round(6).tolist()
+    [100.0, -100.990099, 0.0]
+    """
+    share = epsilon / (1.0 + epsilon) - RELATIVE_ERROR
+    return values - share * np.abs(values) if share > 0 else values
+
+
+def covering_indices(values: NDArray[np.float64], epsilon: float) -> NDArray[np.int64]:
+    """Return indices of points (columns) that cover all points; earlier points come first.
+
+    A point covers those that are better by at most the share ``epsilon`` in each objective.
+
+    >>> covering_indices(np.array([[1.0, 1.005, 2.0], [3.0, 2.98, 1.0]]), 0.01).tolist()
+    [0, 2]
+    """
+    result, rest = np.empty(0, dtype=np.int64), np.arange(values.shape[1])
+    while rest.size:
+        result = np.append(result, rest[0])
+        judge = lower_by_share(values[:, rest[:1]], epsilon)
+        rest = rest[~np.all(judge <= values[:, rest], axis=0)]
+    return result
+
+
+def hypervolume(values: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
+    """Return the volume between points (columns, two or three objectives) and a reference point.
+
+    It is the volume of all vectors that a point dominates and that dominate the reference. The
+    points are visited by their last objective. ``xs`` and ``ys`` are the corners of the area that
+    the visited points dominate in the plane of the other two (Beume et al. 2009).
+
+    >>> hypervolume(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([3.0, 4.0]))
+    5.0
+    """
+    inside = values[:, np.all(values < reference[:, None], axis=0)]
+    if len(values) == 2:
+        inside, reference = np.pad(inside, ((0, 1), (0, 0))), np.append(reference, 1.0)
+    right, top, end = reference.tolist()
+    xs, ys, area, volume, last = [-math.inf, right], [top, -math.inf], 0.0, 0.0, end
+    for x, y, z in inside[:, np.argsort(inside[2], kind="stable")].T.tolist():
+        volume += area * (z - last)
+        last = z
+        stop = bisect_right(xs, x)
+        height, left = ys[stop - 1], x
+        if height <= y:
+            continue
+        start = stop - (xs[stop - 1] == x)
+        while ys[stop] >= y:
+            area += (xs[stop] - left) * (height - y)
+            left, height = xs[stop], ys[stop]
+            stop += 1
+        area += (xs[stop] - left) * (height - y)
+        xs[start:stop], ys[start:stop] = [x], [y]
+    return volume + area * (end - last)
 
 
 def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -18,7 +18,9 @@ from stochastic import sizes
 from sweeps.bounds.problem import Floats, Indices, Mask, Places, evenly_spaced
 from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, describe_goals
+from sweeps.nest.reduce import covering_indices, hypervolume
 from sweeps.query.source import (
+    Front,
     ObjectiveBound,
     ObjectiveStage,
     Query,
@@ -121,13 +123,17 @@ def check_front(
     proven_mask: Mask,
     *,
     complete: bool = True,
-) -> None:
+    epsilon: float = 0.0,
+) -> Floats | None:
     """Raise an error unless the points of a front are feasible, finite and non-dominated.
 
-    ``proven_mask`` marks the proven points. ``complete`` is True if no point was left out.
+    Return their signed objectives (rows), or None if the source has no axes.
+
+    ``proven_mask`` marks the proven points. ``complete`` is True if no point was left out, except
+    those that others cover within the share ``epsilon``.
     """
     if not source.sizes:
-        return
+        return None
     report = _FailureReport(source, goals, None, per)
     places: dict[str, Indices] = {}
     if source.is_cheap and complete and np.all(proven_mask):
@@ -147,8 +153,9 @@ def check_front(
     for k in np.flatnonzero(allowed & np.all(np.isfinite(table), axis=0)).tolist():
         assert cell is not None
         front, point = rows[:, label == cell[k]], table[:, k : k + 1]
-        if not np.any(np.all(front <= point, axis=0)):
+        if not np.any(np.all(front <= point + epsilon * np.abs(point), axis=0)):
             report.fail("no point of the front is as good as this one", places, drawn, [k])
+    return rows
 
 
 def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
@@ -356,16 +363,46 @@ def _stack_points(
     )
 
 
-def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
-    """Return the Pareto front for each value of the axes ``per``, along the dimension ``point``."""
-    fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
+def _cover(source: QuerySource, goals: Sequence[Goal], front: Front, epsilon: float) -> Front:
+    """Return points of a front that cover it within a share."""
+    if front.epsilon == epsilon:
+        return front
+    values = np.stack(source.evaluate(front.places, goals)[0])
+    order = np.lexsort(values[::-1])
+    some = np.sort(order[covering_indices(values[:, order], epsilon)])
+    places = {axis: index[some] for axis, index in front.places.items()}
+    return Front(places=places, attributes=front.attributes, epsilon=epsilon)
+
+
+def pareto(
+    source: QuerySource,
+    goals: Sequence[Goal],
+    per: Sequence[str] = (),
+    epsilon: float = 0.0,
+    reference: Sequence[float] = (),
+) -> xr.Dataset:
+    """Return the Pareto front for each value of the axes ``per``, along the dimension ``point``.
+
+    With ``epsilon``, return points that cover the front within this share of each objective. For
+    two or three objectives without ``per``, the attribute ``hypervolume`` is the volume between the
+    points and the reference point (default: the worst of each objective).
+    """
+    parts = answers_or_errors(
+        source, per, lambda part: _cover(part, goals, part.front(goals), epsilon)
+    )
+    fronts = successful_answers(parts)
     places = {a: np.concatenate([np.asarray(f.places[a]) for f in fronts]) for a in source.sizes}
     proven = np.concatenate([front.full_proven_mask() for front in fronts])
     attributes = [front.attributes for front in fronts]
     whole = all(each.get("complete", 1) and not each.get("points_left") for each in attributes)
-    check_front(source, goals, per, places, proven, complete=whole)
+    values = check_front(source, goals, per, places, proven, complete=whole, epsilon=epsilon)
     result = source.points_dataset(places, goals)
     if any(front.proven_mask is not None for front in fronts):
         about = {"long_name": "whether no configuration beats this one"}
         result = result.assign(proven=("point", proven, about))
-    return result.assign_attrs(merge_attributes(attributes))
+    more: dict[str, Any] = {"epsilon": epsilon} if epsilon else {}
+    if len(goals) in (2, 3) and not per and values is not None:
+        signs = np.array([goal.sign for goal in goals])
+        end = signs * reference if reference else values.max(axis=1)
+        more |= {"hypervolume": hypervolume(values, end), "reference": (signs * end).tolist()}
+    return result.assign_attrs(merge_attributes(attributes) | more)

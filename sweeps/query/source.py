@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -218,11 +219,15 @@ class ObjectiveStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The points of a front in axis order, its attributes, and the mask of proven points."""
+    """The points of a front in axis order, its attributes, and the mask of proven points.
+
+    ``epsilon`` is the share within which the points cover the front; 0 for all of its points.
+    """
 
     places: Mapping[str, Indices]
     attributes: Mapping[str, Any]
     proven_mask: NDArray[np.bool_] | None = None
+    epsilon: float = 0.0
 
     def full_proven_mask(self) -> NDArray[np.bool_]:
         """Return the mask of points that are proven to be non-dominated."""
@@ -432,6 +437,8 @@ class Query:
     objectives in order of priority. ``ties`` adds all configurations that are as good as the last
     of these. ``within`` asks for all configurations whose objective differs from the best by at
     most this share of the best. ``time_limit`` [s] and ``gap`` end a certified search early.
+    ``epsilon`` is the share within which an answer covers a Pareto front, and ``reference`` the
+    reference point of its hypervolume.
     """
 
     goals: tuple[Goal, ...]
@@ -442,6 +449,8 @@ class Query:
     method: str = "auto"
     time_limit: float | None = None
     gap: float | None = None
+    epsilon: float = 0.0
+    reference: tuple[float, ...] = ()
 
     @property
     def has_ties_or_within(self) -> bool:
@@ -470,11 +479,14 @@ def build_query(
     method: str = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
+    epsilon: float = 0.0,
+    reference: Sequence[float] | None = None,
 ) -> Query:
     """Build a query; raise DseError if an option is invalid or contradicts another."""
     check_top(top)
     if within is not None:
         _check_number("within", within, "a share of the best value, such as 0.01")
+    _check_number("epsilon", epsilon, "a share of each objective, such as 0.01")
     _check_method(method, time_limit, gap)
     options = {"top": top != 1, "ties": ties, "within": within is not None}
     several = [name for name, is_set in options.items() if is_set]
@@ -492,7 +504,19 @@ def build_query(
         method=method,
         time_limit=time_limit,
         gap=gap,
+        epsilon=epsilon,
+        reference=_read_reference(reference, goals, per) if reference is not None else (),
     )
+
+
+def _read_reference(reference: Any, goals: Sequence[Goal], per: Any) -> tuple[float, ...]:
+    numbers = [v for v in np.ravel(np.asarray(reference, dtype=object)) if isinstance(v, Real)]
+    if not len(numbers) == len(goals) == np.size(reference) or len(goals) not in (2, 3) or per:
+        raise DseError(
+            f"reference = {reference!r}: expected {len(goals)} numbers, one for each objective; a "
+            "front of two or three objectives without per has a hypervolume"
+        )
+    return tuple(map(float, numbers))
 
 
 def _check_method(method: str, time_limit: Any, gap: Any) -> None:

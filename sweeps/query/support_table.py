@@ -10,7 +10,10 @@ SOURCES = {
     "Dataset": "a Dataset in memory, from another file, or from a store whose model is missing",
     "rows": "measured rows along the dimension `configuration`",
 }
-MODIFIERS = ("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap")
+MODIFIERS = (
+    *("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap"),
+    "epsilon",
+)
 
 _SELECTION_MODIFIERS = "top ties within gap"
 _WHY_ONE_OBJECTIVE = "it takes one objective"
@@ -23,6 +26,8 @@ _RULES = (
     ("sensitivity", "rows", "",
      "the columns of measured rows are no axes: make a grid of the measurements "
      "(dse.open(..., shape='grid'), dse import --shape grid)"),
+    ("pareto", "", "epsilon", ""),
+    ("", "", "epsilon", "only a Pareto front can be covered within a tolerance: use pareto"),
     ("pareto", "", _SELECTION_MODIFIERS, "the points of a front have no rank, and none is best"),
     ("optimum pareto", "Dataset rows", "method time_limit gap",
      "recorded values are scanned, which is exact"),

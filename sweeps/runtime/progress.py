@@ -21,8 +21,9 @@ class Progress:
     ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
     the run began, and ``compiling`` is the time spent on compiling. [s] ``skipped`` counts values
     that an earlier run stored. ``infeasible`` counts values that were not computed because their
-    tile has no feasible point. ``best`` is the best value of the objective so far. ``gap`` is the
-    relative optimality gap of a certified search. ``points`` is the size of a front so far.
+    tile has no feasible point. ``best`` is the best value of the objective so far. ``bound`` and
+    ``gap`` are the bound of a certified search and the relative gap to it. ``points`` is the size
+    of a front so far.
     """
 
     done: int
@@ -34,6 +35,7 @@ class Progress:
     failed: int = 0
     infeasible: int = 0
     gap: float | None = None
+    bound: float | None = None
     points: int | None = None
 
     @property
@@ -196,8 +198,9 @@ def report_best(value: float, bound: float = -math.inf) -> None:
     """Report the best value of a search so far and, if known, its lower bound."""
     watch = _query_progress.get()
     if watch is not None and watch.latest.points is None:
-        known = value < math.inf
+        known, bounded = value < math.inf, bound > -math.inf
         watch.report(
             best=watch.sign * value if known else None,
-            gap=gap_of(value, bound) if known and bound > -math.inf else None,
+            bound=watch.sign * bound if bounded else None,
+            gap=gap_of(value, bound) if known and bounded else None,
         )

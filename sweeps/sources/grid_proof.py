@@ -249,9 +249,10 @@ class GridProof(GridSource):
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
         stats = SearchStats(deadline=search.stats.deadline)
-        index, attributes, proven = certified_front(part, goals, stats)
+        index, attributes, proven = certified_front(part, goals, stats, search.query.epsilon)
         places = places_in_whole(dict(zip(part.axes, index.T, strict=True)), self.fixed_indices)
-        return Front(places=places, attributes=attributes, proven_mask=proven)
+        epsilon = search.query.epsilon
+        return Front(places=places, attributes=attributes, proven_mask=proven, epsilon=epsilon)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """Return the certificate of each objective, and the work done, as attributes.
@@ -326,10 +327,19 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
-    """Return the front of any source. ``"auto"`` scans grids of at most MAX_SCAN_POINTS points."""
+    """Return the front of any source.
+
+    ``"auto"`` scans grids of at most MAX_SCAN_POINTS points. With a tolerance, a search that covers
+    the front is faster from SCAN_FIRST_POINTS on, if its bounds exist.
+    """
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid
-        vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS
+        points = math.prod(grid.shape(dims_of(grid, query.goals)))
+        vast = points > MAX_SCAN_POINTS
+        if query.epsilon and SCAN_FIRST_POINTS < points <= MAX_SCAN_POINTS:
+            whole = expand_statistics(grid)
+            roots = _objective_roots(whole, query)
+            vast = not any(unexpanded_statistic(whole, root) for root in roots)
         if query.method == "certified" or query.has_limit or vast:
             source = prepare_proof(grid, query, front=True)
-    return pareto(source, query.goals, query.per)
+    return pareto(source, query.goals, query.per, query.epsilon, query.reference)

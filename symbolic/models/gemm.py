@@ -14,14 +14,13 @@ they need no cast). They are fitted to measured times (``dse/data/fits``). A mac
 has the numbers of its nearest relatives. Without relatives, three of the six follow from its clock
 and its L2 cache by ratios that four GPUs share, and the others are the same for all machines.
 
-Power not monotone: operations and bytes draw shares of the board's power at full rate (Choi 2013). So
-they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flops`` or
+Power not monotone: operations and bytes draw shares of the board's power at full rate (Choi 2013).
+So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flops`` or
 ``tensor_fp4_flops`` is raised. A meter averages over the pauses of a benchmark, which are a larger
 share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``l2_bandwidth``,
 ``gemm_bf16_share``, ``gemm_cache_ratio``, ``gemm_dram_share``, ``gemm_operand_ratio``,
 ``gemm_operand_bytes_per_cycle``, ``gemm_output_ratio``, ``gemm_result_ratio`` or
-``gemm_wave_overlap`` is raised, or ``gemm_start_time`` or ``gemm_start_cycles`` is lowered.
-"""
+``gemm_wave_overlap`` is raised, or ``gemm_start_time`` or ``gemm_start_cycles`` is lowered. """
 
 from __future__ import annotations
 

@@ -196,6 +196,27 @@ COARSE: dict[str, Any] = {
 }
 
 
+def test_a_cover_of_a_front_of_three_objectives() -> None:
+    """The exact front has more points than a certified front may have."""
+    axes = {
+        "active_sms": range(1, 31),
+        "core_clock": linspace(4e8, 1.6e9, 21_000),
+        "threads_per_block": range(32, 513, 32),
+        "mem_bandwidth": linspace(5e10, 2e11, 100),
+    }
+    made = dse.Study(model="ipp", machine="gtx280", workload="svm", axes=axes, outputs=["time"])
+    began, cpu = time.perf_counter(), time.process_time()
+    cover = made.pareto(minimize=["time", "power", "active_sms"], epsilon=0.01)
+    seconds = time.perf_counter() - began
+    print(
+        f"\n{cover.sizes['point']:,} points of {made.grid().points:.2g} in {seconds:.3g} s, "
+        f"{time.process_time() - cpu:.3g} s of the processor ({cover.attrs['boxes']:,} boxes)"
+    )
+    assert cover.attrs["method"] == "certified"
+    assert cover.attrs["complete"] == 1
+    assert seconds <= 60
+
+
 @pytest.mark.parametrize("goals", [["time", "energy"], ["time", "energy", "active_sms"]])
 def test_certified_fronts(goals: list[str]) -> None:
     prepare_search()

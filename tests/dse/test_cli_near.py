@@ -7,6 +7,8 @@ import json
 import dse
 from tests.dse.conftest import Run
 
+NAMES = ("time", "active_sms")
+
 
 def test_what_is_near_the_best(run: Run) -> None:
     command = ("optimum", "study.toml", "--minimize", "time")
@@ -34,6 +36,17 @@ def test_a_certified_front(run: Run) -> None:
     printed = run(*command, "--method", "certified").stdout
     assert "certified: each is on the Pareto front, and no others" in printed
     run("run", "study.toml", "--store", "out.zarr")
+    for method in ("scan", "certified"):
+        options = ("--epsilon", "5%", "--method", method)
+        cover = json.loads(run(*command, *options, "--json").stdout)
+        assert (cover["epsilon"], cover["method"]) == (0.05, method)
+        assert cover["reference"] == [max(r[n] for r in cover["rows"]) for n in NAMES]
+        assert cover["hypervolume"] > 0
+        for row in front["rows"]:
+            assert any(all(c[n] <= 1.05 * row[n] for n in NAMES) for c in cover["rows"])
+        text = run(*command, *options, "--reference", "1,31").stdout
+        assert f"{method}: each configuration of the Pareto front is within 5 % of one" in text
+        assert "up to the reference point time 1, active_sms 31" in " ".join(text.split())
     of_store = run("pareto", "out.zarr", *command[2:], "--method", "certified", "--json")
     assert json.loads(of_store.stdout) == front
 

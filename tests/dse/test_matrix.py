@@ -91,6 +91,7 @@ GIVE: dict[str, dict[str, Any]] = {
     "method": {"method": "certified"},
     "time_limit": {"time_limit": 60},
     "gap": {"gap": 0.0},
+    "epsilon": {"epsilon": 0.0},
 }
 SEVERAL: dict[str, Any] = {"maximize": ["ms_throughput", "-threads"]}
 #: The study of a finished store answers for it.

@@ -576,6 +576,17 @@ def test_the_front_is_that_of_the_study() -> None:
     x, y = line(ax, "Pareto front")
     assert x.tolist() == result.time.values.tolist()
     assert y.tolist() == result.power.values.tolist()
+    assert ax.get_yscale() == "linear"
+    cover = plots.pareto(study, minimize="time", maximize="power", epsilon=0.05)
+    front = study.pareto(minimize="time", maximize="power", epsilon=0.05)
+    x, y = line(cover, "cover of the Pareto front within 5 %")
+    assert sorted(y.tolist()) == sorted(front.power.values.tolist())
+    low, high = line(cover, "no configuration is better")
+    assert low == pytest.approx(x / 1.05, rel=1e-9)
+    assert high == pytest.approx(y * (1 + 0.05 / 1.05), rel=1e-9)
+    run = study.run()
+    for time, power in zip(run.time.values.ravel(), run.power.values.ravel(), strict=True):
+        assert np.any((low <= time) & (high >= power))
     with pytest.raises(dse.DseError, match="a Pareto front needs two goals, not time"):
         plots.pareto(study, minimize="time")
 

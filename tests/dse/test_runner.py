@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import sys
 import time
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from dse import Study
 from dse.progress import JsonLines, Meter, show_progress
-from sweeps.runtime.progress import Progress
+from sweeps.runtime.progress import Progress, report_best
 
 
 class Stream(io.StringIO):
@@ -141,6 +142,23 @@ def test_work_that_does_not_tell_how_far_it_is(monkeypatch: pytest.MonkeyPatch) 
     with show_progress(True, "searching"):
         pass
     assert sys.stderr.getvalue().count("\n") == 1  # type: ignore[attr-defined]
+
+
+def test_a_search_shows_its_incumbent_bound_and_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
+    with show_progress(True, "searching", -1.0, after=0.3):
+        report_best(-4.0, -5.0)
+        time.sleep(0.8)
+    expected = "searching: 0 s so far, best 4, bound 5, gap 25.00%\n"
+    assert sys.stderr.getvalue() == expected  # type: ignore[attr-defined]
+    heard: list[Progress] = []
+    with show_progress(heard.append, "searching"):
+        report_best(math.inf, 2.0)
+        report_best(3.0)
+    assert [(news.best, news.bound, news.gap) for news in heard] == [
+        (None, 2.0, None),
+        (3.0, None, None),
+    ]
 
 
 def test_a_caller_may_listen() -> None:
