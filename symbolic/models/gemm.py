@@ -20,7 +20,8 @@ So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flo
 share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``l2_bandwidth``,
 ``gemm_bf16_share``, ``gemm_cache_ratio``, ``gemm_dram_share``, ``gemm_operand_ratio``,
 ``gemm_operand_bytes_per_cycle``, ``gemm_output_ratio``, ``gemm_result_ratio`` or
-``gemm_wave_overlap`` is raised, or ``gemm_start_time`` or ``gemm_start_cycles`` is lowered. """
+``gemm_wave_overlap`` is raised, or ``gemm_start_time`` or ``gemm_start_cycles`` is lowered.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
             for name, value in entry["fields"].items():
                 given = row.get(name) == value
                 assert given or all(str(value) in text for text in entry["cited_as"]), entry
-        named |= {t for t in answer.data["others"] if re.search(r"[A-Z][a-z]+ (et al\. )?(19|20)\d\d\b", t)}
+        author_and_year = r"[A-Z][a-z]+ (et al\. )?(19|20)\d\d\b"
+        named |= {t for t in answer.data["others"] if re.search(author_and_year, t)}
     # no author and year goes without a reference
     assert not {t for t in named if not re.search(r"(May|RTX|on) (19|20)\d\d", t)}
     fixed = {name for name, row in rows.items() if "title" in row}
