@@ -30,6 +30,8 @@ _MAX_ROWS, _MAX_MOVES = 6, 6
 _LEAST_GAIN = 1.02
 #: Limits with a smaller share of the time are not shown.
 _LEAST_SHARE = 0.005
+#: Quantity that tables show in the column of the block.
+_THREADS = "threads_per_block"
 #: In a table of machines, a limit has a column only if it reaches this share on some machine.
 _LEAST_COLUMN = 0.1
 
@@ -146,7 +148,7 @@ class Analysis(Report):
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
         }
-        tables = [_variants_table(answers), _moves_table(best)]
+        tables = [_variants_table(answers), _moves_table(best, len(answers) > 1)]
         tables.append(_refused_table(answers))
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
         if self.counters:
@@ -165,13 +167,17 @@ class Analysis(Report):
         refused = [[each.machine, each.status] for each in firsts if each.status]
         pairs = [pair for each in bests for pair in each.limits.items()]
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
+        points = [{**each.defines, **each.inputs} for each in bests]
+        inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
         columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
+        columns |= dict.fromkeys(inputs, "")
         columns |= dict.fromkeys((_limit_name(name, 1) for name in names), "")
         rows = []
-        for each in bests:
+        for each, point in zip(bests, points, strict=True):
             shares = [_percent(each.limits.get(name)) for name in names]
             times = [each.time, each.time_low, each.time_high]
-            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *shares])
+            own = [point.get(name) for name in inputs]
+            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *own, *shares])
         table = Table(
             title="shortest time on each machine, its interval, and the share of each limit [%]",
             columns=columns,
@@ -179,8 +185,16 @@ class Analysis(Report):
             is_open=True,
         )
         others = Table(title="not answered", columns=("machine", "why"), rows=refused)
-        tables = [table, others]
-        return Answer(kind="Analysis", title=self.subject, tables=tables, data=self.to_dict())
+        shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
+        assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
+        is_more = any(len(each.assumed) > len(shared) for each in bests)
+        return Answer(
+            kind="Analysis",
+            title=self.subject,
+            tables=[table, others, assumed],
+            notes=["one --machine alone, or --json, lists what is assumed of it"] * is_more,
+            data=self.to_dict(),
+        )
 
 
 def _percent(share: float | None) -> str:
@@ -242,7 +256,7 @@ def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
     if len(answers) < 2:
         return None
     every = (n for each in answers for n in (*each.defines, *each.inputs))
-    names = [name for name in dict.fromkeys(every) if name != "threads_per_block"]
+    names = [name for name in dict.fromkeys(every) if name != _THREADS]
     columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
     columns |= {"bottleneck": "", "occupancy": ""}
     rows = []
@@ -273,7 +287,7 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
-def _moves_table(each: AnswerOfVariant) -> Table | None:
+def _moves_table(each: AnswerOfVariant, is_variant: bool) -> Table | None:
     if not each.moves:
         return None
     rows = []
@@ -283,7 +297,10 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
         text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
         text += f", {move.limit}" if "shipped" in move.limit else ""
         rows.append([move.lever, f"{move.gain:.3g} times", text])
-    return Table(title="what would help", columns=("who", "faster", "move"), rows=rows)
+    point = [f"{n}={v}" for n, v in {**each.defines, **each.inputs}.items() if n != _THREADS]
+    of = f" the block {' x '.join(map(str, each.block))}{', '.join(['', *point])}"
+    title = f"what would help{of * is_variant}"
+    return Table(title=title, columns=("who", "faster", "move"), rows=rows)
 
 
 def _short_text(value: float, unit: str) -> str:

@@ -97,11 +97,22 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value.strip()):
-            raise click.UsageError(f"{option} {text!r}: expected QUANTITY=VALUE")
+            pair = "MACRO=VALUE" if option == "--define" else "QUANTITY=VALUE"
+            raise click.UsageError(f"{option} {text!r}: expected {pair}{_axis_hint(values, text)}")
         if name.strip() in values:
             raise click.UsageError(f"{option} gives {name.strip()} twice")
         values[name.strip()] = value.strip()
     return values
+
+
+def _axis_hint(values: Mapping[str, str], text: str) -> str:
+    """Return a hint at --axis if a text is a further number of a quantity, else an empty text."""
+    context = click.get_current_context(silent=True)
+    has_axes = context and any(each.name == "axes" for each in context.command.params)
+    if not (has_axes and values and isinstance(parse_number(text), (int, float))):
+        return ""
+    name, value = list(values.items())[-1]
+    return f"; for several values: --axis {name}={value},{text}"
 
 
 def option_callback(
