@@ -10,6 +10,7 @@ from dse.advice.report import Move
 from dse.uncertain.model_errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
+from symbolic.quantities import TABLE
 
 #: Long and short names of limits in answers; other limits have their names in the model.
 _NAMES: Mapping[str, tuple[str, str]] = {
@@ -148,7 +149,7 @@ class Analysis(Report):
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
         }
-        tables = [_variants_table(answers), _moves_table(best, len(answers) > 1)]
+        tables = [_variants_table(answers), _moves_table(best)]
         tables.append(_refused_table(answers))
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
         if self.counters:
@@ -287,7 +288,7 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
-def _moves_table(each: AnswerOfVariant, is_variant: bool) -> Table | None:
+def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
@@ -297,9 +298,10 @@ def _moves_table(each: AnswerOfVariant, is_variant: bool) -> Table | None:
         text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
         text += f", {move.limit}" if "shipped" in move.limit else ""
         rows.append([move.lever, f"{move.gain:.3g} times", text])
-    point = [f"{n}={v}" for n, v in {**each.defines, **each.inputs}.items() if n != _THREADS]
-    of = f" the block {' x '.join(map(str, each.block))}{', '.join(['', *point])}"
-    title = f"what would help{of * is_variant}"
+    units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
+    values = {**each.defines, **each.inputs}.items()
+    point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]
+    title = f"what would help at {', '.join(point)}" if point else "what would help"
     return Table(title=title, columns=("who", "faster", "move"), rows=rows)
 
 
