@@ -78,7 +78,7 @@ class Table:
             names, keys = list(self.columns), self.key_columns
             lines = text_table(names, rows, total_rows=len(self.rows), key_columns=keys)
         else:
-            lines = "\n".join(_wrap(f"  {'  '.join(filter(None, row))}") for row in rows)
+            lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in rows)
             title = title and f"{title}:"
         return f"{title}\n{lines}" if title else lines
 
@@ -108,12 +108,10 @@ class Answer:
         return f"<{self.kind}: {one_line(self.title)}>"
 
     def __str__(self) -> str:
-        facts = [_wrap(f"  {name}: {text}") for name, text in self.facts.items()]
+        facts = [f"  {name}: {text}" for name, text in self.facts.items()]
         parts = ["\n".join(filter(None, [self.title, *facts]))]
         parts += [table.text() for table in self.tables if table.rows]
-        return "\n\n".join(
-            filter(None, [*parts, "\n".join(map(_wrap, self.notes)), self.certificate])
-        )
+        return "\n\n".join(filter(None, [*parts, "\n".join(self.notes), self.certificate]))
 
     def _repr_html_(self) -> str:
         return to_html(self)
@@ -245,19 +243,6 @@ def wide_tables() -> Iterator[None]:
         _is_wide.reset(token)
 
 
-def _terminal_width() -> int | None:
-    is_limited = sys.stdout.isatty() and not _is_wide.get()
-    return shutil.get_terminal_size().columns if is_limited else None
-
-
-def _wrap(line: str) -> str:
-    """Return a line that is wrapped to the width of the terminal, if there is one."""
-    width = _terminal_width()
-    if width is None or len(line) <= width:
-        return line
-    return textwrap.fill(line, width, subsequent_indent="    ", break_on_hyphens=False)
-
-
 def text_table(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -287,7 +272,8 @@ def text_table(
     """
     header = [one_line(text) for text in header]
     rows = [[one_line(text) for text in row] for row in rows]
-    width = _terminal_width() if width is None else width
+    if width is None and sys.stdout.isatty() and not _is_wide.get():
+        width = shutil.get_terminal_size().columns
     columns, notes = [*range(len(header))], list[str]()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     if width is not None:

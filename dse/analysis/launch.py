@@ -48,12 +48,6 @@ def split_sizes(text: str) -> tuple[int | str, ...]:
     return tuple(int(each) if each.isdigit() else each for each in split_commas(text))
 
 
-def sizes_text(sizes: Sequence[int | str]) -> str:
-    """Return the sizes of a block or grid as the value of an option, in quotes where needed."""
-    text = ",".join(map(str, sizes))
-    return text if re.fullmatch(r"[\w,]*", text) else f'"{text}"'
-
-
 def source_launch(source: str, name: str) -> LaunchOptions:
     """Return the launch in a source's comments, ``// dse: --set n=4096 ...``.
 

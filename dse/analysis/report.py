@@ -188,14 +188,9 @@ class Analysis(Report):
         others = Table(title="not answered", columns=("machine", "why"), rows=refused)
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
         assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
-        is_more = any(len(each.assumed) > len(shared) for each in bests)
-        return Answer(
-            kind="Analysis",
-            title=self.subject,
-            tables=[table, others, assumed],
-            notes=["one --machine alone, or --json, lists what is assumed of it"] * is_more,
-            data=self.to_dict(),
-        )
+        notes = ["one --machine alone, or --json, lists what is assumed of it"]
+        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
+        return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
 
 
 def _percent(share: float | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,14 +15,13 @@ from dse.analysis.launch import (
     LaunchOptions,
     block_shapes,
     merge_launch,
-    sizes_text,
     source_launch,
     varied_sizes,
 )
 from dse.analysis.prediction import MODELS, ROOFLINE_QUANTITIES, Prediction, entry_text, predict
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
-from dse.cuda.launch_shape import drop_ones, evaluate_sizes, source_macros
+from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from dse.cuda.source import without_other_kernels
 from dse.study.plan import unusual_number
 from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
@@ -213,11 +211,6 @@ def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
     return {**known, **getattr(counts, "labels", {})}
 
 
-def _counted_block(counts: Mapping[str, Any]) -> tuple[int, ...]:
-    names = ("block_x", "block_y", "block_z") if "block_y" in counts else ("threads_per_block",)
-    return tuple(drop_ones([int(counts[name]) for name in names if name in counts]))
-
-
 def _whole(size: float) -> tuple[int, ...]:
     return () if np.isnan(size) else (int(size),)
 
@@ -298,11 +291,9 @@ class WorkloadSubject(Subject):
         ], assumed
 
 
-_BLOCK_QUANTITIES = {"threads_per_block", "block_x", "block_y", "block_z"}
+_BLOCK_SIZES = ("block_x", "block_y", "block_z")
+_BLOCK_QUANTITIES = {"threads_per_block", *_BLOCK_SIZES}
 _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
-#: Quantities of the launch of a kernel, with the options that give them.
-_SIZE_OPTIONS = dict.fromkeys(_BLOCK_QUANTITIES, "--block")
-_SIZE_OPTIONS |= dict.fromkeys(("blocks", *_GRID_QUANTITIES), "--grid")
 
 
 class KernelSubject(Subject):
@@ -313,17 +304,9 @@ class KernelSubject(Subject):
             raise DseError(f"{path} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
         self.path = path
         self.text = "" if path.suffix == ".cubin" else path.read_text("utf-8", errors="replace")
-        own = LaunchOptions(**{n: given[n] for n in _LAUNCH_OPTIONS})
-        self.launch = merge_launch(own, source_launch(self.text, str(path)))
+        own = {n: given[n] for n in _LAUNCH_OPTIONS}
+        self.launch = merge_launch(LaunchOptions(**own), source_launch(self.text, str(path)))
         self.blocks = given["blocks"]
-        self.typed = [f"--kernel {shlex.quote(own.entry)}"] if own.entry else []
-        for flag in ("set", "define", "times"):
-            for name, value in getattr(own, flag).items():
-                text = ",".join(map(str, value if isinstance(value, list) else [value]))
-                self.typed.append(f"--{flag} {shlex.quote(f'{name}={text}')}")
-        self.typed += [f"--block {sizes_text(sizes)}" for sizes in self.blocks]
-        for flag, sizes in (("grid", own.grid), ("dynamic-shared", (own.dynamic_shared or "",))):
-            self.typed += [f"--{flag} {sizes_text(sizes)}"] if any(sizes) else []
         entry = self.launch.entry
         self.kernel_text = without_other_kernels(self.text, self._kernel_name())
         self.title = f"{path.name} ({entry})" if entry else path.name
@@ -332,13 +315,10 @@ class KernelSubject(Subject):
         def is_argument(name: str) -> bool:
             return name in names or name not in TABLE
 
-        for name, value in (*self.launch.set.items(), *given["axes"].items()):
-            if (option := _SIZE_OPTIONS.get(name)) and name not in names:
-                several = name in given["axes"]
-                values = _axis_values(name, value) if several else [value]
-                use = " ".join(f"{option} {v}".removesuffix(".0") for v in values)
-                raise DseError(f"{name} is a size of the launch of {path.name}: use {use}")
-
+        sizes = {"blocks", *_GRID_QUANTITIES, *_BLOCK_QUANTITIES} - names
+        if wrong := sizes & {*self.launch.set, *given["axes"]}:
+            names_ = " and ".join(sorted(wrong))
+            raise DseError(f"{names_} of {path.name}: use --block and --grid for sizes of a launch")
         self.arguments = {n: float(v) for n, v in self.launch.set.items() if is_argument(n)}
         self.quantities = {n: v for n, v in self.launch.set.items() if not is_argument(n)}
         axes = {n: _axis_values("" if is_argument(n) else n, v) for n, v in given["axes"].items()}
@@ -360,7 +340,7 @@ class KernelSubject(Subject):
         """Return the counted variants for the architecture of a machine."""
         arch, assumed = _architecture(entry)
         if arch not in self._counted:
-            self._counted[arch] = self._count(arch, entry.name)
+            self._counted[arch] = self._count(arch)
         return self._counted[arch], assumed
 
     def _launches(self) -> list[Variant]:
@@ -394,7 +374,7 @@ class KernelSubject(Subject):
         blocks += block_shapes(varied, blocks[0]) if varied else ()
         return list({(*each, 1, 1)[:3]: each for each in blocks}.values())
 
-    def _count(self, arch: str, machine_name: str) -> list[Variant]:
+    def _count(self, arch: str) -> list[Variant]:
         result = self._launches()
         groups: dict[Any, list[int]] = {}
         for at, each in enumerate(result):
@@ -404,22 +384,22 @@ class KernelSubject(Subject):
             for at, own in zip(places, counts, strict=True):
                 grid = tuple(int(own[n]) for n in _GRID_QUANTITIES if n in own)
                 status = str(own.get("status", "")) or self._no_work(result[at], own)
-                block = result[at].block or _counted_block(own)
+                sizes = _BLOCK_SIZES if "block_y" in own else ("threads_per_block",)
+                block = result[at].block or tuple(int(own[n]) for n in sizes if n in own)
                 result[at] = replace(result[at], counts=own, block=block, grid=grid, status=status)
         usual = [each for each in result if not each.is_searched]
         is_open = any("threads_per_block" in e.counts.get("assumed", {}) for e in usual)
         is_open |= not any("blocks" in e.counts for e in usual)
         if is_open or all(each.status for each in usual):
-            self._ask(usual, arch, machine_name)
+            self._ask(usual, arch)
         return _check_work(result)
 
     def _no_work(self, variant: Variant, counts: Mapping[str, Any]) -> str:
         """Return the reason why a launch does no work: sizes below 1; "" if it does work."""
         sizes = {**self.arguments, **variant.arguments}.items()
-        small = [f"{name} = {value:g}" for name, value in sizes if value < 1]
-        none = "no thread reads or writes global memory"
+        small = ", ".join(f"{name} = {value:g}" for name, value in sizes if value < 1)
         is_idle = small and "blocks" in counts and not counts["global_insts"]
-        return f"{none}: {', '.join(small)}" if is_idle else ""
+        return f"no thread reads or writes global memory: {small}" if is_idle else ""
 
     def _counts(self, arch: str, variants: Sequence[Variant]) -> list[dict[str, Any]]:
         from dse.cuda.tuning_space import BLOCK_AXIS, count_variants
@@ -446,7 +426,7 @@ class KernelSubject(Subject):
         ]
         return count_variants(self.path, macros, settings)
 
-    def _ask(self, variants: Sequence[Variant], arch: str, machine_name: str) -> None:
+    def _ask(self, variants: Sequence[Variant], arch: str) -> None:
         """Raise an error that names every value missing from both the source and the launch."""
         from dse.cuda.kernel_file import example_value
 
@@ -461,18 +441,17 @@ class KernelSubject(Subject):
         if "threads_per_block" in variants[0].counts.get("assumed", {}):
             lines.append("  block: threads of a block in x, y and z; the kernel reads no blockDim")
             options.append("--block THREADS_X,THREADS_Y")
-        if not self.launch.grid and (sizes := self._example_grid(variants[0], arch)):
+        if not self.launch.grid and (grid := self._example_grid(variants[0], arch)):
             lines.append("  grid: blocks of the launch in x, y and z, numbers or formulas")
-            options.append(f"--grid {sizes_text(sizes)}")
-        words = [f"dse analyze {self.path} --machine {machine_name}", *self.typed, *options]
+            options.append(f'--grid "{grid}"')
         raise DseError(
             f"{self.title}: the source and the options do not say all of the launch:\n"
             + "\n".join(lines)
-            + f"\nfor example: {' '.join(words)}"
+            + f"\nadd it to the command, for example: {' '.join(options)}"
             + f"\nor write it into the source, once: // dse: {' '.join(options)}"
         )
 
-    def _example_grid(self, variant: Variant, arch: str) -> list[str]:
+    def _example_grid(self, variant: Variant, arch: str) -> str:
         """Return the grid of the example in a question; empty if bounds checks give the grid."""
         from dse.cuda.kernel_file import example_grid
 
@@ -480,11 +459,11 @@ class KernelSubject(Subject):
         values = {name: value for name, value in given.items() if value >= 1}
         settings = {n: getattr(self.launch, n) for n in ("entry", "options", "times")}
         settings |= {"arch": arch, "block": variant.block or (256,), "set": values}
-        sizes = example_grid(self.path, variant.defines, settings, _EXAMPLE_SIZE)
-        if not sizes and values != given and not variant.status:
+        grid = example_grid(self.path, variant.defines, settings, _EXAMPLE_SIZE)
+        if not grid and values != given and not variant.status:
             names = " and ".join(name for name in given if name not in values)
             raise DseError(f"{self.title}: {names} must be at least 1: the grid has no blocks")
-        return sizes
+        return grid
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
         """Return the counted and the measured values at each launch of a profile."""

@@ -98,21 +98,14 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value.strip()):
             pair = "MACRO=VALUE" if option == "--define" else "QUANTITY=VALUE"
-            raise click.UsageError(f"{option} {text!r}: expected {pair}{_axis_hint(values, text)}")
+            context = click.get_current_context(silent=True)
+            has_axes = context and any(each.name == "axes" for each in context.command.params)
+            hint = f"; several values: --axis {[*values][-1]}=V,V" if has_axes and values else ""
+            raise click.UsageError(f"{option} {text!r}: expected {pair}{hint}")
         if name.strip() in values:
             raise click.UsageError(f"{option} gives {name.strip()} twice")
         values[name.strip()] = value.strip()
     return values
-
-
-def _axis_hint(values: Mapping[str, str], text: str) -> str:
-    """Return a hint at --axis if a text is a further number of a quantity, else an empty text."""
-    context = click.get_current_context(silent=True)
-    has_axes = context and any(each.name == "axes" for each in context.command.params)
-    if not (has_axes and values and isinstance(parse_number(text), (int, float))):
-        return ""
-    name, value = list(values.items())[-1]
-    return f"; for several values: --axis {name}={value},{text}"
 
 
 def option_callback(

@@ -16,13 +16,12 @@ from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_l
 from dse.cuda.formulas import quantity_names
 from dse.cuda.instruction_counts import KernelCounts, count_kernel
 from dse.cuda.instructions import SHARED, WORD, Instruction
-from dse.cuda.integer_expressions import Atom, IntExpr, conjuncts, known_ranges, negate
+from dse.cuda.integer_expressions import Atom, IntExpr, known_ranges
 from dse.cuda.launch_shape import (
     AXES,
     deciding_check,
     derive_grid,
     describe_shape,
-    drop_ones,
     evaluate_sizes,
     own_block,
     reads_size,
@@ -235,40 +234,32 @@ def _load_and_analyze(
     return code, KernelAnalysis(code.function, body, lines, code.line_kinds, given)
 
 
-def example_grid(file: Path, define: Macros, settings: Mapping[str, Any], value: int) -> list[str]:
+def example_grid(file: Path, define: Macros, settings: Mapping[str, Any], value: int) -> str:
     """Return formulas of a grid that fit the conditions on block indices in a kernel.
 
-    An axis without such a condition has a placeholder. The list is empty if no grid is needed, as
+    An axis without such a condition has a placeholder. The text is empty if no grid is needed, as
     bounds checks give it. Arguments that are not given have a ``value``.
     """
     code, analysis = _load_and_analyze(file, define, settings)
     values = {at: int(settings["set"].get(name, value)) for at, name in code.arguments.items()}
-    block = (*settings["block"], 1, 1)[:3]
+    block, names = (*settings["block"], 1, 1)[:3], _argument_atoms(code)
     launch = KernelLaunch((1, 1, 1), block, values, {}, {}, code.function.pointers)
-    if derive_grid(analysis, launch, names := _argument_atoms(code)) is not None:
-        return []
-    derived = derive_grid(analysis, launch, names, is_example=True)
-    return [] if derived is None else drop_ones(derived[2])
+    example = derive_grid(analysis, launch, names, is_example=True)
+    if example is None or derive_grid(analysis, launch, names) is not None:
+        return ""
+    return ",".join(example[2]).removesuffix(",1").removesuffix(",1")
 
 
 def _coverage_note(
-    code: KernelCode, analysis: KernelAnalysis, launch: KernelLaunch
+    analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]
 ) -> dict[str, str]:
     """Return a note if a given grid covers less than the bounds checks of the kernel."""
     for axis, size in zip(AXES, launch.grid, strict=True):
         decided = deciding_check(analysis, axis, launch)
-        if decided is None or size >= decided[0] or reads_size(analysis, "nctaid", axis):
-            continue
-        lines = code.lines or source_lines(code.cubin, code.function.name, code.source_name)
-        at = [
-            f" at line {lines[one.source_index]}"
-            for number, place, one in analysis.instructions()
-            if one.guard and one.source_index in lines
-            for when in [analysis.values.solved_guard(number, place)]
-            if decided[1].condition in (*conjuncts(when), *conjuncts(negate(when)))
-        ]
-        share = f"{size:,} of {math.ceil(decided[0]):,} blocks along {axis}"
-        return {"blocks": f"the grid covers only {share} (bounds check{''.join(at[:1])})"}
+        if decided and size < decided[0] and not reads_size(analysis, "nctaid", axis):
+            share = f"{size:,} of {math.ceil(decided[0]):,} blocks along {axis}"
+            text = decided[1].formula(names)
+            return {"blocks": f"the grid covers only {share} (bounds check: {text})"}
     return {}
 
 
@@ -345,7 +336,7 @@ def count_launch(
     own = {f"block_{axis}": float(n) for axis, n in zip("xyz", block_size, strict=True)}
     own["threads_per_block"] = float(math.prod(block_size))
     grid_size = _check_sizes(evaluate_sizes(grid or (1,), numbers | own, "grid"), "grid")
-    texts = list[str]()
+    texts, atoms = list[str](), _argument_atoms(code)
     pointers = code.function.pointers
     data_values = {analysis.input_name(name): value for name, value in data_values.items()}
     general, bounds = analysis, list[IntExpr | None]()
@@ -361,8 +352,8 @@ def count_launch(
     has_grid = bool(grid)
     if grid:
         texts = [size if isinstance(size, str) else "" for size in grid]
-        assumed |= _coverage_note(code, general, launch_at({}))
-    elif (derived := derive_grid(general, launch_at({}), _argument_atoms(code))) is not None:
+        assumed |= _coverage_note(general, launch_at({}), atoms)
+    elif (derived := derive_grid(general, launch_at({}), atoms)) is not None:
         (grid_size, bounds, texts), has_grid = derived, True
         texts = ["" if bound else text for bound, text in zip(bounds, texts, strict=True)]
     is_answered = analysis.data_inputs.keys() <= data_values.keys()

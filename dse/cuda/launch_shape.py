@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,19 +42,12 @@ from symbolic.ops import Node, interpret_arrays
 from symbolic.quantity import Quantity
 
 AXES = "xyz"
-_T = TypeVar("_T")
 Sizes = tuple[int, int, int]
 
 
 def size_atom(name: str, axis: str) -> Atom:
     """Return the register of a size or an index along an axis: ``ntid``, ``ctaid``, ..."""
     return Atom("special", (f"{name}.{axis}",))
-
-
-def drop_ones(sizes: Sequence[_T]) -> list[_T]:
-    """Return the sizes of a block or grid, numbers or texts, without sizes of 1 at the end."""
-    last = max((at for at, size in enumerate(sizes) if str(size) != "1"), default=0)
-    return list(sizes[: last + 1])
 
 
 def required_sizes(value: IntExpr) -> set[Atom]:
@@ -170,7 +163,6 @@ class BoundsCheck(NamedTuple):
     limit: IntExpr
     step: IntExpr
     offset: IntExpr
-    condition: Condition
 
     def threads(self, axis: str) -> IntExpr | None:
         """Return the number of threads that pass; None if these are not the first of the grid."""
@@ -241,7 +233,7 @@ def own_block(analysis: KernelAnalysis) -> tuple[int, ...] | None:
             sizes.append(1)
             continue
         accesses = list(_access_checks(analysis, axis))
-        ends = {check[:3] for _, checks in accesses for check in checks}
+        ends = {check for _, checks in accesses for check in checks}
         _, step, offset = ends.pop() if len(ends) == 1 else (ZERO,) * 3
         is_open = any(one.kind in STORES and not checks for one, checks in accesses)
         is_open |= offset != IntExpr({(size_atom("tid", axis),): 1})
@@ -272,7 +264,7 @@ def _bounds_check(condition: Condition, axis: str) -> BoundsCheck | None:
             index, by = product[0].args
             rest = condition[1] + IntExpr({product: 1})
             inner = _bounds_check((">=", rest - index), axis) if by.constant_value else None
-            return inner and inner._replace(limit=inner.limit * by, condition=condition)
+            return inner and inner._replace(limit=inner.limit * by)
         names = {_atom_name(each) for each in atoms}
         if (factor := divide_product(product, block)) is not None:
             step[factor] = -times
@@ -284,7 +276,7 @@ def _bounds_check(condition: Condition, axis: str) -> BoundsCheck | None:
             return None
     if not step or not {_atom_name(a) for a in IntExpr(step).atoms()} <= {*_SIZE_NAMES, "argument"}:
         return None
-    return BoundsCheck(IntExpr(limit) + ONE, IntExpr(step), IntExpr(offset), condition)
+    return BoundsCheck(IntExpr(limit) + ONE, IntExpr(step), IntExpr(offset))
 
 
 def _atom_name(atom: Atom) -> str:

@@ -222,7 +222,7 @@ def test_one_question_names_all_that_is_missing(run: Run, tmp_path: Path) -> Non
         "}\n"
     )
     refused = run("analyze", str(source), "--machine", "a100_80", status=2).stderr
-    for text in ("n: argument", "m: argument", "for example: dse analyze", "--set n=", "// dse:"):
+    for text in ("n: argument", "m: argument", "for example: --set", "--set n=", "// dse:"):
         assert text in refused
     answered = answers(
         run,
