@@ -52,12 +52,13 @@ def guides(model: Model) -> tuple[Guide, ...]:
 def move_directions(graph: Graph, goal: str) -> dict[str, str]:
     """Return, for each quantity on which a goal depends, the direction in which advice may move it.
 
-    Fewer resources may save power, but never time. If the goal depends on no power and no energy,
-    the directions are those in the table of quantities, even if a paper predicts that fewer
-    resources save time.
+    Fewer resources may save power, but never time. If the goal is a time, or depends on no power
+    and no energy, the directions are those in the table of quantities, even if a paper predicts
+    that fewer resources save time.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
-    has_power = any(row.unit in _POWER_UNITS for row in behind.values())
+    is_time = graph.model.quantity(goal).unit == "s"
+    has_power = not is_time and any(row.unit in _POWER_UNITS for row in behind.values())
     return {
         name: "both" if has_power and row.direction != "none" else row.direction
         for name, row in behind.items()

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from symbolic.safe_text import escape_controls, one_line
 
@@ -243,6 +243,35 @@ def wide_tables() -> Iterator[None]:
         _is_wide.reset(token)
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """Return the columns of the terminal; None if there is none, or tables are printed wide."""
+    return shutil.get_terminal_size().columns if stream.isatty() and not _is_wide.get() else None
+
+
+def fold_lines(text: str, width: int | None) -> str:
+    """Wrap each line that is longer than ``width``; further lines are indented.
+
+    >>> print(fold_lines("  one two three", 10))
+      one two
+        three
+    """
+    if width is None:
+        return text
+    result = []
+    for line in text.split("\n"):
+        more = " " * (len(line) - len(line.lstrip()) + 2)
+        wrapped = textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=more,
+            replace_whitespace=False,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        result += wrapped if len(line) > width else [line]
+    return "\n".join(result)
+
+
 def text_table(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -272,8 +301,7 @@ def text_table(
     """
     header = [one_line(text) for text in header]
     rows = [[one_line(text) for text in row] for row in rows]
-    if width is None and sys.stdout.isatty() and not _is_wide.get():
-        width = shutil.get_terminal_size().columns
+    width = terminal_width(sys.stdout) if width is None else width
     columns, notes = [*range(len(header))], list[str]()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     if width is not None:

@@ -311,7 +311,7 @@ class _MovePath:
     def end_at_shipped(self, move: Move) -> Move | None:
         """Return a designer's move in the time that ends at the extreme value of shipped machines.
 
-        Return None if the machine of the move has this value.
+        Return None if the machine of the move has this value, or if it does not improve the goal.
         """
         is_far = self.site.is_machine and move.helps and move.lever == "designer"
         if not is_far or self.factors or self.site.guide.goal != "time":
@@ -325,7 +325,8 @@ class _MovePath:
             return None
         limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
         more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "limit": limit}
-        return replace(move, until=end, gain=self.gain(end), **more)
+        gain = self.gain(end)
+        return replace(move, until=end, gain=gain, **more) if gain > 1 + _NO_GAIN else None
 
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.

@@ -12,6 +12,8 @@ from symbolic.quantity import LEVERS
 
 #: Explanation of a gain that arises only from the jump between the equations of two cases.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
+#: Moves with a smaller gain are not shown.
+_LEAST_GAIN = 1.001
 
 
 def _gain_text(gain: float, as_limit: bool = False) -> str:
@@ -158,11 +160,14 @@ class Advice(Report):
         parts: dict[str, list[Move] | tuple[Suggestion, ...]] = {}
         for lever in LEVERS:
             heading = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
-            parts[heading] = [move for move in helpful if move.lever == lever]
+            listed = [move for move in helpful if move.gain >= _LEAST_GAIN]
+            parts[heading] = [move for move in listed if move.lever == lever]
         parts[ARTEFACT] = [move for move in self.moves if move.artefact]
         parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
         parts["in closed form"] = self.suggestions
-        no_help = [] if helpful else [f"no move improves {self.goal}"]
+        few = sum(move.gain < _LEAST_GAIN for move in helpful)
+        hidden = f"{few} moves gain less than {_LEAST_GAIN - 1:.1%} each (--json lists them)"
+        no_help = ([] if helpful else [f"no move improves {self.goal}"]) + [hidden] * (few > 0)
         return Answer(
             kind="Advice",
             title=title,

@@ -24,6 +24,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     "integer": ("integer pipe", "INT"),
     "special": ("special functions", "SFU"),
     "atomic": ("atomics", "atomics"),
+    "power": ("power limit", "power"),
 }
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6

@@ -404,8 +404,11 @@ def with_assumed_values(entry: Entry) -> Entry:
     """
     result: dict[str, Value] = {}
     for name, row in _relatives()["inputs"].items():
-        known = {} if name in entry.values else _values_of_relatives(entry, name)
-        if known:
+        if name in entry.values or not {*row.get("needs", ())} <= {*entry.values, *result}:
+            continue
+        if formula := row.get("formula"):
+            result[name] = Value(value=formula, assumed=row["why"])
+        elif known := _values_of_relatives(entry, name):
             here = entry_number(entry, row["scale"])
             scaled = [n * here / entry_number(one, row["scale"]) for one, n in known.items()]
             names, percent = " and ".join(one.name for one in known), f"{100 * row['spread']:.3g} %"
@@ -464,15 +467,15 @@ def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
     """Return the numbers of a quantity for the nearest relatives of a machine that have it.
 
     If no relative has the quantity, the relatives of the relatives are searched next. The nearest
-    relative of a user's machine is its base. If the file names the machine from which all GPUs with
-    caches have the quantity, that is the relative.
+    relative of a user's machine is its base. If the file names the machines from which all GPUs
+    with caches have the quantity ("of"), these are the relatives.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
     nearest = [one for one in relatives.get(entry.name, base) if one]
     if of := _relatives()["inputs"][quantity].get("of"):
         levels = entry.values.get("cache_levels")
-        nearest = [of] if "n_sms" in entry.values and levels and levels.value else []
+        nearest = of if "n_sms" in entry.values and levels and levels.value else []
     while nearest:
         seen |= {*nearest}
         entries = [_load("machine", each, None, (), ()) for each in dict.fromkeys(nearest)]

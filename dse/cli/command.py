@@ -26,7 +26,7 @@ from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
 from sweeps.runtime.interrupts import Interrupted
-from symbolic.answer import to_json, wide_tables
+from symbolic.answer import fold_lines, terminal_width, to_json, wide_tables
 from symbolic.errors import (
     DamagedError,
     DseError,
@@ -215,7 +215,8 @@ def command(
             answer = function(*args, **options)
             if answer is not None:
                 with wide_tables() if wide else nullcontext():
-                    echo(to_json(answer.to_dict()) if as_json else str(answer))
+                    text = to_json(answer.to_dict()) if as_json else str(answer)
+                    echo(text, fold=not as_json)
 
         made: click.Command = click.command(name, cls=command_class, epilog=epilog)(run_and_print)
         wide = "Print all columns of a table, also those beyond the terminal's width."
@@ -326,7 +327,7 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 
     for text in texts:
         if text != USUAL_FORMAT:
-            click.echo(f"assumed: {text}", err=True)
+            echo(f"assumed: {text}", err=True)
 
 
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
@@ -397,10 +398,13 @@ def query_from_options(
 
 
 def error_text(text: str) -> str:
-    """Return an error message whose second and further lines are indented."""
+    """Return an error message for a terminal, whose second and further lines are indented."""
     text = escape_controls(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
     first, *rest = text.split("\n")
-    return "\n".join([first, *(f"  {line}" if line[:1].strip() else line for line in rest)])
+    width = terminal_width(sys.stderr)
+    folded = fold_lines(first, width and width - len("Error: "))
+    more = (f"  {line}" if line[:1].strip() else line for line in rest)
+    return "\n".join([folded, *(fold_lines(line, width) for line in more)])
 
 
 @contextmanager

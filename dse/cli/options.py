@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 import dse
 from dse.delimited import split_commas
+from symbolic.answer import fold_lines, terminal_width
 from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
 
@@ -22,9 +24,13 @@ _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 _PICTURES = (".png", ".pdf", ".svg")
 
 
-def echo(text: str, *, err: bool = False) -> None:
-    """Print a text to standard output or error; replace control characters by their codes."""
-    click.echo(escape_controls(text), err=err)
+def echo(text: str, *, err: bool = False, fold: bool = True) -> None:
+    """Print a text to standard output or error; replace control characters by their codes.
+
+    On a terminal, longer lines are wrapped if ``fold`` is True.
+    """
+    width = terminal_width(sys.stderr if err else sys.stdout) if fold else None
+    click.echo(fold_lines(escape_controls(text), width), err=err)
 
 
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]

@@ -74,12 +74,13 @@ class ErrorInterval:
 def limit_class(limits: Mapping[str, float]) -> str:
     """Return a kernel's class by its largest limit: dram, l2, latency, launch or compute.
 
+    The power limit is ignored, since instructions and bytes cause it.
+
     >>> limit_class({"dram": 0.9, "issue": 0.4}), limit_class({"l1": 0.8, "dram": 0.7})
     ('dram', 'compute')
     """
-    if not limits:
-        return ""
-    return _CLASSES.get(max(limits, key=lambda name: limits[name]), "compute")
+    causes = {name: share for name, share in limits.items() if name != "power"}
+    return _CLASSES.get(max(causes, key=causes.__getitem__), "compute") if causes else ""
 
 
 @lru_cache(maxsize=1)
@@ -169,6 +170,7 @@ def with_model_error(
     if not measured:
         return model, None
     limits = limit_quantities(model)
+    limits.pop("power", None)  # as in limit_class
     classes = [f"{limit_class({name: 1.0})}_error" for name in limits] or ["kernel_error"]
     levels = np.clip((np.arange(_ERROR_VALUES) + 0.5) / _ERROR_VALUES, *_ERROR_LEVELS)
     errors = {}

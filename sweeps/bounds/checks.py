@@ -218,7 +218,7 @@ def check_grid(
 
 
 def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
-    lines = []
+    lines, relax = [], False
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
 
@@ -235,17 +235,21 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
             names = references(condition.node)
             values = grid.evaluate_point(dict.fromkeys(grid.axes, 0), names)
             labels = dict(grid.decode_value(name, value) for name, value in values.items())
-            shown = ", ".join(
-                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in labels.items()
+            shown = "; ".join(
+                f"{n} = {v if isinstance(v, str) else f'{v:g}'}, {grid.model.quantity(n).meaning}"
+                for n, v in labels.items()
             )
-            kind = "rule" if condition.is_rule else "constraint"
+            kind = "the model's rule" if condition.is_rule else "the constraint"
             lines.append(
-                f"the {kind} {condition.text!r} is broken at every point (at the first: {shown})"
+                f"{kind} {condition.text!r} is broken at every point (at the first: {shown})"
             )
+            relax |= not condition.is_rule
     if not lines:
+        relax = True
         texts = " and ".join(repr(c.text) for c in grid.conditions)
         lines.append(f"no point satisfies {texts} together{_most_excluding_condition(grid)}")
-    return "; ".join(lines) + ": change the axes or the values, or relax the constraints"
+    way_out = "change the axes or the values" + ", or relax the constraints" * relax
+    return f"{'; '.join(lines)}: {way_out}"
 
 
 def _most_excluding_condition(grid: Grid) -> str:

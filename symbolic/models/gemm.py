@@ -26,6 +26,7 @@ from symbolic.models._labels import by_label
 from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
 
 OUTPUTS = ("time", "time_low", "time_high", "gemm_flops", "gemm_efficiency")
+RULES = ("gemm_peak > 0",)  # the machine has tensor cores for the number type
 SYMBOLS = {"product_rows": "m", "product_columns": "n", "product_depth": "k"}
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",
@@ -287,15 +288,20 @@ def gemm_operations(product_rows, product_columns, product_depth):
 def gemm_floor(
     gemm_operations,
     gemm_peak,
+    core_clock,
+    boost_clock,
+    n_sms,
+    rated_sms,
     weight_bytes,
     activation_bytes,
     result_bytes,
     l2_size,
     mem_bandwidth,
 ):
-    """Lower bound on the time, from the machine's printed rate and bandwidth. [s]"""
+    """Lower bound on the time, from the printed rate at this clock and the bandwidth. [s]"""
     beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
-    compute = divide(gemm_operations, gemm_peak, at_zero=math.inf)
+    peak = gemm_peak * (core_clock / boost_clock) * (n_sms / rated_sms)
+    compute = divide(gemm_operations, peak, at_zero=math.inf)
     return maximum(compute, beyond / mem_bandwidth)
 
 

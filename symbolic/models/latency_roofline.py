@@ -2,14 +2,16 @@
 
 Each unit takes some time for its work in a launch. The units are schedulers, single-precision,
 double-precision, integer, special-function and tensor units, the L1 cache with shared memory, the
-L2 cache, its atomics, DRAM, and the start of blocks. The time of the slowest unit is a lower bound
-(the hierarchical roofline). Latency gives another bound: a single warp takes the cycles between its
-instructions, plus the latencies of its requests (each a mean over the levels that serve it); a
-multiprocessor executes its warps in waves. If both bounds are close, neither hides the other
-completely, so they are joined as the root of the sum of squares. The sum of both bounds predicts
-left-out kernels worse. A norm of order two in place of the slowest unit lowers the error of 371
-launches on an H100 from 12 to 11 %, but the choices in two tuning spaces get worse: the 90th
-percentile of the slowdown is 1.18 instead of 1.11.
+L2 cache, its atomics, DRAM, and the start of blocks. The board takes the time in which its power
+limit allows the energy of the instructions; the energies of bytes and of tensor units (see
+``gemm``) are not counted, and an energy does not fall with the voltage. The time of the slowest
+unit is a lower bound (the hierarchical roofline). Latency gives another bound: a single warp takes
+the cycles between its instructions, plus the latencies of its requests (each a mean over the levels
+that serve it); a multiprocessor executes its warps in waves. If both bounds are close, neither
+hides the other completely, so they are joined as the root of the sum of squares. The sum of both
+bounds predicts left-out kernels worse. A norm of order two in place of the slowest unit lowers the
+error of 371 launches on an H100 from 12 to 11 %, but the choices in two tuning spaces get worse:
+the 90th percentile of the slowdown is 1.18 instead of 1.11.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
@@ -36,7 +38,7 @@ UNITS = {
     "issue": "issue_time", "floating_point": "fp_time", "double_precision": "fp64_time",
     "integer": "int_time", "special": "special_time", "l1": "l1_time", "l2": "l2_time",
     "dram": "dram_time", "tensor": "tensor_time", "dispatch": "dispatch_time",
-    "atomic": "atomic_time",
+    "atomic": "atomic_time", "power": "power_time",
 }  # fmt: skip
 
 #: Labels of the bound; the index of a label is its number in stored results, so new units come
@@ -174,6 +176,18 @@ def atomic_time(counted_warps, atomic_words, atomic_bytes, atomic_cycles, core_c
     return shares * atomic_cycles / core_clock
 
 
+@equation(source="Choi 2013, energy of operations")
+def dynamic_energy(launch_warps, warp_size, total_insts, instruction_energy):
+    """Energy of the instructions of the launch. [J]"""
+    return launch_warps * warp_size * total_insts * instruction_energy
+
+
+@equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
+def power_time(dynamic_energy, seconds_per_joule):
+    """Time in which the power limit of the board allows the energy of the instructions. [s]"""
+    return dynamic_energy * seconds_per_joule
+
+
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
     counted_warps,
@@ -215,12 +229,14 @@ def throughput_time(
     tensor_time,
     dispatch_time,
     atomic_time,
+    power_time,
 ):
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     memory = maximum(l1_time, maximum(l2_time, dram_time))
-    return maximum(maximum(maximum(cores, memory), dispatch_time), atomic_time)
+    others = maximum(dispatch_time, maximum(atomic_time, power_time))
+    return maximum(maximum(cores, memory), others)
 
 
 @equation(source="bytes of the level below over bytes requested")

@@ -121,11 +121,12 @@ def test_the_help_groups_commands_by_task_and_cuts_no_summary(run):
             assert not isinstance(option, click.Option) or option.help, (name, option.name)
 
 
-def test_the_width_is_that_of_the_terminal():
+def terminal_lines(*arguments: str, columns: int) -> list[str]:
+    """Return the lines that a command prints on a terminal, errors included."""
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "dse", "machines", "gtx280"]
-    environment = {**os.environ, "COLUMNS": "60"}
-    subprocess.run(command, stdout=there, stderr=subprocess.DEVNULL, env=environment, check=True)
+    command = [sys.executable, "-m", "dse", *arguments]
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    subprocess.run(command, stdout=there, stderr=there, env=environment, check=False)
     os.close(there)
     printed = b""
     while True:
@@ -137,9 +138,25 @@ def test_the_width_is_that_of_the_terminal():
             break
         printed += piece
     os.close(here)
-    lines = printed.decode().splitlines()
+    lines = printed.decode().replace("\x1b[K", "").splitlines()
+    return [line for line in lines if "so far" not in line and line.strip()]  # a line that waits
+
+
+def test_the_width_is_that_of_the_terminal():
+    lines = terminal_lines("machines", "gtx280", columns=60)
     assert len(lines) > 20
     assert max(map(len, lines[2:])) <= 60
+
+
+def test_long_lines_of_answers_and_errors_are_wrapped():
+    gemm = ["gemm", "--machine", "h100_sxm", "m=8192", "n=8192", "k=8192"]
+    for columns in (60, 100):
+        for arguments in (["advise", *gemm], ["evaluate", "occupancy", "--machine", "l4444"]):
+            lines = terminal_lines(*arguments, columns=columns)
+            assert len(lines) > 5
+            assert max(map(len, lines)) <= columns
+    document = json.loads("\n".join(terminal_lines("advise", *gemm, "--json", columns=20)))
+    assert document["goal"] == "time"
 
 
 def complete(*words: str) -> list[str]:

@@ -60,6 +60,7 @@ def test_every_gpu_of_today_gives_a_time(machine: str) -> None:
 def test_a_value_that_is_given_replaces_an_assumed_one() -> None:
     given: dict[str, Any] = {"l2_bandwidth": "9 TB/s", "dependent_latency": 4}
     given |= {"bandwidth_share": 0.8, "l1_bytes_per_cycle": 128, "start_up_time": 0}
+    given |= {"seconds_per_joule": 0, "instruction_energy": 0}
     ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, **given)
     assert "assumed" not in ds.attrs
     assert "interval" not in ds.time.attrs
@@ -89,7 +90,8 @@ def test_spreads_cover_what_machines_say_of_each_other() -> None:
             ratio = entry_number(here, quantity) / (entry_number(there, quantity) * scale)
             assert 1 - row["spread"] <= ratio <= 1 + row["spread"], (quantity, names, ratio)
             compared[quantity] += 1
-    of_one_machine = {"dispatch_cycles"} | {n for n, row in table["inputs"].items() if "of" in row}
+    of_one_machine = {"dispatch_cycles", "seconds_per_joule"}
+    of_one_machine |= {n for n, row in table["inputs"].items() if "of" in row}
     assert not [name for name in compared if not compared[name] and name not in of_one_machine]
 
 
@@ -199,7 +201,8 @@ def test_a_random_study_of_a_kernel_has_the_error_of_the_class_of_each_point() -
 def test_the_interval_of_a_random_study_is_that_of_an_analysis() -> None:
     """Road, row 10: it was 179 to 198 µs, from two inputs only."""
     law = study(machine="h100_pcie", random={"model_error": True}).law("time")
-    answer = dse.analyze(TRIAD, "h100_pcie", block=256, set={"dependent_latency": 4}, moves=False)
+    known = {"dependent_latency": 4, "seconds_per_joule": 0}
+    answer = dse.analyze(TRIAD, "h100_pcie", block=256, set=known, moves=False)
     ends = [float(law.quantile(level)) for level in (0.05, 0.95)]
     assert ends == pytest.approx([answer.best.time_low, answer.best.time_high], rel=0.02)
     assert ends[1] > 1.8 * ends[0]

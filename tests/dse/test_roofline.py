@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from click.testing import Result
 
 import dse
@@ -209,3 +211,64 @@ def test_the_page_has_the_numbers_of_the_figure(page: Browser, tmp_path: Path) -
     assert "Fault" not in text
     figure = page.run("document.getElementById('figure').textContent")
     assert all(word in figure for word in ("triad", "stencil", "bodies", "DRAM", "FP32", "FP16"))
+
+
+def test_the_power_limit_slows_products_of_a_small_board() -> None:
+    """Road, row 29: single-precision products on an L4 (72 W) took 1.8 to 3.2 times as long."""
+    model = "occupancy + latency_roofline + footprint"
+    counts: dict[str, Any] = {
+        "comp_insts": 10_000,
+        "fp_insts": 9_000,
+        "coalesced_insts": 1,
+        "uncoalesced_insts": 0,
+        "threads_per_block": 256,
+        "blocks": 10_240,
+        "launch_bytes": 10_240 * 1024,
+        "registers_per_thread": 32,
+        "shared_mem_per_block": 0,
+        "bytes_per_thread": 4,
+        "warp_bytes": 128,
+        "block_bytes": 1024,
+        "outputs": ["time", "power_time", "dynamic_energy", "throughput_time"],
+    }
+
+    def evaluate(machine: str, **more: Any) -> xr.Dataset:
+        return dse.evaluate(model, machine=machine, **counts, **more)
+
+    limited, free = evaluate("l4"), evaluate("l4", power_limit="10 kW")
+    assert 1.8 < float(limited.time / free.time) < 3.3
+    energy = 10_240 * 256 * 10_001 * 12.15e-12  # by hand: 10.4 pJ on an A100, 13.9 on an H100
+    assert float(limited.dynamic_energy) == pytest.approx(energy)
+    assert float(limited.power_time) == pytest.approx(energy / (72 * (1 - 0.174)))
+    assert float(limited.throughput_time) == float(limited.power_time)
+    for machine in ("a100_80", "v100_pcie", "h100_sxm"):
+        ds = evaluate(machine)
+        assert float(ds.power_time) < 0.9 * float(ds.throughput_time)
+    assert float(evaluate("mi250x").power_time) == 0  # its board power is not known
+    with pytest.raises(dse.DseError, match="seconds_per_joule"):
+        evaluate("l4", power_limit="5 W")
+
+
+def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
+    """Power of the kernels of docs/gpu-validation on an H100, one of which gave the energy."""
+    folder = Path("docs/gpu-validation")
+    power = pd.read_csv(folder / "kernel-power-h100.csv").fillna({"defines": ""})
+    counted = pd.read_csv("docs/counted-kernels.csv").fillna({"defines": ""})
+    keys = ["kernel", "defines", "problem", "block_x", "block_y"]
+    rows = power.merge(counted.drop_duplicates(keys), on=keys, suffixes=(" [s]", ""))
+    assert len(rows) == len(power) == 12
+    shares = {}
+    for row in rows.to_dict("records"):
+        given = {n: row[n] for n in counted.columns if n not in (*keys, "time")}
+        ds = dse.evaluate(
+            "occupancy + latency_roofline + footprint",
+            machine="h100_sxm",
+            outputs=["dynamic_energy"],
+            **{**given, "mem_strength": max(1, given["mem_strength"])},
+        )
+        shares[row["kernel"]] = (
+            float(ds.dynamic_energy) / row["time [s]"] / (row["power [W]"] - 128)
+        )
+    assert shares.pop("nbody") == pytest.approx(1, abs=0.01)
+    assert 0.6 < shares.pop("gemm") < 0.8  # shared memory draws the rest, and DRAM in all others
+    assert all(0.1 < share < 0.55 for share in shares.values()), shares

@@ -151,6 +151,25 @@ def test_efficiency_is_operations_over_time_and_the_printed_rate() -> None:
         assert np.all(ds.gemm_efficiency.values <= 1)
 
 
+def test_a_machine_without_units_for_the_type_is_refused() -> None:
+    for machine, dtype in (("v100_sxm2", "bf16"), ("l40s", "fp4")):
+        with pytest.raises(DseError, match=r"'gemm_peak > 0' is broken .* for the number type"):
+            dse.evaluate("gemm", machine=machine, m=64, n=64, k=64, dtype=dtype)
+
+
+def test_the_floor_follows_multiprocessors_and_clock() -> None:
+    """With twice the multiprocessors the time ended at the floor of the shipped ones."""
+    given: dict[str, Any] = {"machine": "h100_sxm", "m": 8192, "n": 8192, "k": 8192}
+    names = ["time", "gemm_floor"]
+    here, twice, fast = (
+        dse.evaluate("gemm", **given, **more, outputs=names)
+        for more in ({}, {"n_sms": 264}, {"core_clock": "3.96 GHz"})
+    )
+    assert float(twice.gemm_floor) == pytest.approx(float(here.gemm_floor) / 2)
+    assert float(fast.gemm_floor) == pytest.approx(float(here.gemm_floor) / 2)
+    assert float(here.time / twice.time) > 1.5
+
+
 def test_a_column_more_is_a_wave_more_where_blocks_do_not_overlap() -> None:
     """Horace He, What shapes do matrix multiplications like; smaller tiles soften the step."""
     shape = {"m": 1792, "n": [3584, 3585], "k": 65536, "dtype": "bf16"}
