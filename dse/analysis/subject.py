@@ -22,7 +22,7 @@ from dse.analysis.prediction import MODELS, ROOFLINE_QUANTITIES, Prediction, ent
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
-from dse.cuda.source import without_other_kernels
+from dse.cuda.source import own_source
 from dse.study.plan import unusual_number
 from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
 from sweeps.grid.axes import parse_numbers
@@ -39,8 +39,6 @@ _OLDEST_ARCH = 75
 _OTHER_ARCH = 80
 #: Two launches do different work if the bytes that they touch differ by more than this factor.
 _SAME_WORK = 1.1
-#: Value of a missing argument in the example of a question.
-_EXAMPLE_SIZE = 4096
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
@@ -83,10 +81,12 @@ class Subject:
 
     def check_quantities(self) -> None:
         """Raise an error if a quantity has no effect, or a number seems to lack its unit."""
-        equations = [eq for name in MODELS for eq in load_model(f"{name} + roofline").equations]
+        given = {**self.quantities, **self.quantity_axes}
+        models = [load_model(f"{name} + roofline") for name in (MODELS if given else ())]
+        equations = [eq for model in models for eq in model.equations]
         used = {n for eq in equations for n in (eq.name, *eq.inputs, *eq.when)}
         used |= {str(TABLE[n].default) for n in used if n in TABLE} | {*self.known_names}
-        for name, values in {**self.quantities, **self.quantity_axes}.items():
+        for name, values in given.items():
             if name not in used:
                 own = f"kernel_{name}"
                 hint = f"; did you mean {own}?" if own in used else ""
@@ -308,7 +308,7 @@ class KernelSubject(Subject):
         self.launch = merge_launch(LaunchOptions(**own), source_launch(self.text, str(path)))
         self.blocks = given["blocks"]
         entry = self.launch.entry
-        self.kernel_text = without_other_kernels(self.text, self._kernel_name())
+        self.kernel_text = own_source(self.text, self._kernel_name())
         self.title = f"{path.name} ({entry})" if entry else path.name
         names = self._argument_names()
 
@@ -435,7 +435,7 @@ class KernelSubject(Subject):
         if text and not missing:
             raise DseError(f"{self.title}: {text}")
         arguments = [name for name, why in missing.items() if "argument" in why]
-        options = [f"--set {name}={_EXAMPLE_SIZE}" for name in arguments]
+        options = [f"--set {name}=4096" for name in arguments]
         options += [f"--times {n}={example_value(n)}" for n in missing if n not in arguments]
         lines = [f"  {name}: {why}" for name, why in missing.items()]
         if "threads_per_block" in variants[0].counts.get("assumed", {}):
@@ -459,7 +459,7 @@ class KernelSubject(Subject):
         values = {name: value for name, value in given.items() if value >= 1}
         settings = {n: getattr(self.launch, n) for n in ("entry", "options", "times")}
         settings |= {"arch": arch, "block": variant.block or (256,), "set": values}
-        grid = example_grid(self.path, variant.defines, settings, _EXAMPLE_SIZE)
+        grid = example_grid(self.path, variant.defines, settings)
         if not grid and values != given and not variant.status:
             names = " and ".join(name for name in given if name not in values)
             raise DseError(f"{self.title}: {names} must be at least 1: the grid has no blocks")

@@ -179,6 +179,7 @@ def as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
     """Return the argument for a block or grid, one size or several, as a tuple."""
     if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
         sizes = (sizes,)
-    if not isinstance(sizes, Iterable) or isinstance(sizes, (bytes, Mapping)):
+    is_list = isinstance(sizes, Iterable) and not isinstance(sizes, (bytes, Mapping))
+    if not is_list or len(sizes := tuple(sizes)) > 3:
         raise DseError(f"{name} = {sizes!r}: expected one to three whole numbers")
     return tuple(int(each) if isinstance(each, str) and each.isdigit() else each for each in sizes)

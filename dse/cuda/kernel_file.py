@@ -31,14 +31,7 @@ from dse.cuda.launch_shape import (
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
-from dse.cuda.source import (
-    LineKinds,
-    Signature,
-    demangle,
-    read_line_kinds,
-    signatures,
-    without_other_kernels,
-)
+from dse.cuda.source import LineKinds, Signature, demangle, own_source, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
 
 _Kernel = TypeVar("_Kernel")
@@ -234,14 +227,14 @@ def _load_and_analyze(
     return code, KernelAnalysis(code.function, body, lines, code.line_kinds, given)
 
 
-def example_grid(file: Path, define: Macros, settings: Mapping[str, Any], value: int) -> str:
+def example_grid(file: Path, define: Macros, settings: Mapping[str, Any]) -> str:
     """Return formulas of a grid that fit the conditions on block indices in a kernel.
 
     An axis without such a condition has a placeholder. The text is empty if no grid is needed, as
-    bounds checks give it. Arguments that are not given have a ``value``.
+    bounds checks give it. Arguments that are not given are 4096.
     """
     code, analysis = _load_and_analyze(file, define, settings)
-    values = {at: int(settings["set"].get(name, value)) for at, name in code.arguments.items()}
+    values = {at: int(settings["set"].get(name, 4096)) for at, name in code.arguments.items()}
     block, names = (*settings["block"], 1, 1)[:3], _argument_atoms(code)
     launch = KernelLaunch((1, 1, 1), block, values, {}, {}, code.function.pointers)
     example = derive_grid(analysis, launch, names, is_example=True)
@@ -455,7 +448,7 @@ def _note_dynamic_shared(
     code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
 ) -> KernelCounts:
     uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
-    text = without_other_kernels("\n".join(code.source), demangle(code.function.name))
+    text = own_source("\n".join(code.source), demangle(code.function.name))
     named = _EXTERN_SHARED.search(text) is not None
     unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
     if not (uses_shared and (named if code.source else unnamed)):
@@ -474,12 +467,10 @@ def _as_numbers(macros: Macros) -> dict[str, float]:
     return result
 
 
-#: Largest sizes of a block and a grid along x, y and z (CUDA Programming Guide, Table 15).
-_LIMITS = {"block": (1024, 1024, 64), "grid": (2**31 - 1, 65535, 65535)}
-
-
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
-    for axis, size, most in zip("xyz", values, _LIMITS[name], strict=False):
+    # the largest sizes along x, y and z (CUDA Programming Guide, technical specifications)
+    limits = (1024, 1024, 64) if name == "block" else (2**31 - 1, 65535, 65535)
+    for axis, size, most in zip("xyz", values, limits, strict=False):
         number = float(size) if isinstance(size, Real) else 0.0
         if not (number >= 1 and number == number // 1):
             raise DseError(

@@ -190,15 +190,15 @@ class BoundsCheck(NamedTuple):
 
 def _access_checks(
     analysis: KernelAnalysis, axis: str
-) -> Iterator[tuple[Instruction, set[BoundsCheck]]]:
+) -> Iterator[tuple[Instruction, list[BoundsCheck]]]:
     """Yield each access to global memory, with its bounds checks along an axis."""
     for number, place, one in analysis.instructions():
         if one.kind in GLOBAL:
             conditions = _conditions(analysis.block_runs[number])
             if one.guard:
                 conditions += conjuncts(analysis.values.solved_guard(number, place))
-            checks = [_bounds_check(each, axis) for each in conditions]
-            yield one, {check for check in checks if check is not None}
+            checks = (_bounds_check(each, axis) for each in conditions)
+            yield one, [check for check in checks if check is not None]
 
 
 def deciding_check(
@@ -321,10 +321,6 @@ def evaluate_sizes(
 ) -> tuple[float, ...]:
     """Return the sizes of a block or grid, given as formulas or numbers, which must be whole."""
     result = []
-    if len(sizes) > 3:
-        raise DseError(
-            f"{name} = {','.join(map(str, sizes))}: expected at most three sizes, x, y, z"
-        )
     for each in sizes:
         try:
             value = evaluate_formula(each, numbers) if isinstance(each, str) else each
@@ -463,12 +459,11 @@ def derive_grid(
     for axis in AXES:
         bound, size, text = None, 1, "1"
         if any(reads_size(analysis, name, axis) for name in ("ctaid", "nctaid")):
-            text = f"BLOCKS_{axis.upper()}"
-            if (decided := deciding_check(analysis, axis, launch, is_example=is_example)) is None:
-                size = 0
-            else:
-                size, text = math.ceil(decided[0]), decided[1].formula(names)
-                bound = decided[1].threads(axis) if follows_threads(analysis, axis) else None
+            decided = deciding_check(analysis, axis, launch, is_example=is_example)
+            size = math.ceil(decided[0]) if decided else 0
+            text = decided[1].formula(names) if decided else f"BLOCKS_{axis.upper()}"
+            if decided and follows_threads(analysis, axis):
+                bound = decided[1].threads(axis)
             is_open = bound is None and reads_size(analysis, "nctaid", axis)
             if not is_example and (size < 1 or is_open):
                 return None

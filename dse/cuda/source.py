@@ -56,7 +56,7 @@ def blank_comments(source: str) -> str:
     return _COMMENT.sub(blank, source)
 
 
-def without_other_kernels(source: str, kernel: str) -> str:
+def own_source(source: str, kernel: str) -> str:
     """Return the source without comments and without the kernels of other names."""
     heads = (
         (piece, piece.partition("{")[0]) for piece in split_declarations(blank_comments(source))
