@@ -82,8 +82,7 @@ class Subject:
     def check_quantities(self) -> None:
         """Raise an error if a quantity has no effect, or a number seems to lack its unit."""
         given = {**self.quantities, **self.quantity_axes}
-        models = [load_model(f"{name} + roofline") for name in (MODELS if given else ())]
-        equations = [eq for model in models for eq in model.equations]
+        equations = [eq for name in MODELS for eq in load_model(f"{name} + roofline").equations]
         used = {n for eq in equations for n in (eq.name, *eq.inputs, *eq.when)}
         used |= {str(TABLE[n].default) for n in used if n in TABLE} | {*self.known_names}
         for name, values in given.items():
