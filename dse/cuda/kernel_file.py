@@ -377,7 +377,7 @@ def count_launch(
     renamed: dict[str, str | float] = {**in_source, **_as_numbers(macros or {})}
     renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
     if block_size[1:] == (1, 1):
-        renamed["block_x"] = "threads_per_block"
+        renamed |= {"block_x": "threads_per_block", "block_y": 1.0, "block_z": 1.0}
     shape = describe_shape(
         general,
         launch,

@@ -183,8 +183,9 @@ class BoundsCheck(NamedTuple):
         """Return the number of blocks as a formula in ``names`` and sizes of the block."""
         sizes = {size_atom("ntid", axis): f"block_{axis}" for axis in AXES}
         writer = FormulaWriter({**names, **sizes})
-        limit, step = (f"({writer.write(value)})" for value in (self.limit, self.step))
-        text = f"ceil({limit} / {step})" if step != "(1)" else limit
+        parts = (writer.write(value) for value in (self.limit, self.step))
+        limit, step = (f"({text})" if re.search(" [-+*] ", text) else text for text in parts)
+        text = f"ceil({limit} / {step})" if step != "1" else limit
         return re.sub(r"(?<!\w)\((\w+)\)", r"\1", text)
 
 

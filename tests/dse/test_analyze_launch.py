@@ -82,12 +82,20 @@ __global__ void warps(const float *in, float *out, int batch, int rows)
     for (int r = 0; r < rows; ++r) out[(warp * rows + r) * 32 + lane] = 2 * in[r * 32 + lane];
 }
 """
+FLAT = """
+__global__ void flat(const float *a, float *b, int n)
+{
+    int x = blockIdx.x * blockDim.x * blockDim.y + threadIdx.y * blockDim.x + threadIdx.x;
+    if (x < n) b[x] = a[x];
+}
+"""
 
 
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
     """Write the kernels of this module into files, and return their folder."""
-    for name, text in {"rows": ROWS, "tiles": TILES, "own": OWN, "warps": WARPS}.items():
+    texts = {"rows": ROWS, "tiles": TILES, "own": OWN, "warps": WARPS, "flat": FLAT}
+    for name, text in texts.items():
         (tmp_path / f"{name}.cu").write_text(text)
     return tmp_path
 
@@ -136,6 +144,19 @@ def test_a_kernel_without_block_sizes_has_the_block_of_its_checks(run: Run, kern
     }
     assert {tuple(record["grid"]) for record in answered} == {(32, 13, 1), (16, 13, 1)}
     assert not any("dynamic shared" in text for record in answered for text in record["assumed"])
+
+
+def test_a_flat_block_has_no_other_sizes_in_formulas(kernels: Path) -> None:
+    """A workload of a flat block has ``threads_per_block`` alone."""
+    file = kernels / "flat.toml"
+    sizes: dict[str, Any] = {"block": 64, "dynamic_shared": "4*block_y*(block_x+8)"}
+    counts = dse.kernel(kernels / "flat.cu", set={"n": 1000}, arch="sm_90", **sizes)
+    file.write_text(counts.toml())
+    assert counts["blocks"] == 16
+    model = "occupancy + latency_roofline + footprint"
+    ds = dse.evaluate(model, machine="h100_sxm", workload=str(file), threads_per_block=128)
+    assert ds.blocks == 8
+    assert ds.shared_mem_per_block == 4 * (128 + 8)
 
 
 def test_a_grid_that_is_too_small_is_noted(run: Run, kernels: Path) -> None:
