@@ -154,9 +154,9 @@ def test_a_flat_block_has_no_other_sizes_in_formulas(kernels: Path) -> None:
     file.write_text(counts.toml())
     assert counts["blocks"] == 16
     model = "occupancy + latency_roofline + footprint"
-    ds = dse.evaluate(model, machine="h100_sxm", workload=str(file), threads_per_block=128)
-    assert ds.blocks == 8
-    assert ds.shared_mem_per_block == 4 * (128 + 8)
+    ds = dse.evaluate(model, machine="h100_sxm", workload=str(file))
+    assert ds.blocks == 16
+    assert ds.shared_mem_per_block == 4 * (64 + 8)
 
 
 def test_a_grid_that_is_too_small_is_noted(run: Run, kernels: Path) -> None:
