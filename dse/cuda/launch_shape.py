@@ -241,7 +241,7 @@ def own_block(analysis: KernelAnalysis) -> tuple[int, ...] | None:
         if is_open or not (size := step.constant_value):
             return None
         sizes.append(size)
-    return tuple(sizes)
+    return tuple(sizes) if math.prod(sizes) > 1 else None
 
 
 def _known_number(launch: KernelLaunch, value: IntExpr) -> int | None:
