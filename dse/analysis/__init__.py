@@ -117,6 +117,7 @@ def analyze(
         subject = KernelSubject(Path(path), **given)
     else:
         subject = WorkloadSubject(path, **given)
+    subject.check_quantities()
     subject.advised = MAX_ADVISED if moves else 0
     with show_progress(progress, "analyzing"):
         answers = _all_answers(subject, list(dict.fromkeys(machines)), interval)

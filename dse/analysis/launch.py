@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from dse.cuda.source import blank_comments
 from dse.delimited import split_commas
 from symbolic.errors import DseError, nearest_hint
 
@@ -94,14 +93,13 @@ def source_launch(source: str, name: str) -> LaunchOptions:
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:
     """Return the axes of a block along which other sizes can be tried, such as ``"xy"``.
 
-    These are the axes whose size the kernel reads. If macros decide the shape of the block, the
-    text is empty.
+    These are the axes whose size the kernel reads, in a source without comments. If macros decide
+    the shape of the block, the text is empty.
     """
     if any(isinstance(each, str) and re.search(r"[A-Za-z_]", each) for each in block):
         return ""
-    bare = blank_comments(source)
     return "".join(
-        axis for axis in "xyz" if re.search(rf"\bblockDim\s*\.\s*{axis}\b|%ntid\.{axis}\b", bare)
+        axis for axis in "xyz" if re.search(rf"\bblockDim\s*\.\s*{axis}\b|%ntid\.{axis}\b", source)
     )
 
 

@@ -10,6 +10,7 @@ from dse.advice.report import Move
 from dse.uncertain.model_errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
+from symbolic.quantities import TABLE
 
 #: Long and short names of limits in answers; other limits have their names in the model.
 _NAMES: Mapping[str, tuple[str, str]] = {
@@ -31,6 +32,8 @@ _MAX_ROWS, _MAX_MOVES = 6, 6
 _LEAST_GAIN = 1.02
 #: Limits with a smaller share of the time are not shown.
 _LEAST_SHARE = 0.005
+#: Quantity that tables show in the column of the block.
+_THREADS = "threads_per_block"
 #: In a table of machines, a limit has a column only if it reaches this share on some machine.
 _LEAST_COLUMN = 0.1
 
@@ -166,13 +169,17 @@ class Analysis(Report):
         refused = [[each.machine, each.status] for each in firsts if each.status]
         pairs = [pair for each in bests for pair in each.limits.items()]
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
+        points = [{**each.defines, **each.inputs} for each in bests]
+        inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
         columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
+        columns |= dict.fromkeys(inputs, "")
         columns |= dict.fromkeys((_limit_name(name, 1) for name in names), "")
         rows = []
-        for each in bests:
+        for each, point in zip(bests, points, strict=True):
             shares = [_percent(each.limits.get(name)) for name in names]
             times = [each.time, each.time_low, each.time_high]
-            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *shares])
+            own = [point.get(name) for name in inputs]
+            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *own, *shares])
         table = Table(
             title="shortest time on each machine, its interval, and the share of each limit [%]",
             columns=columns,
@@ -180,8 +187,11 @@ class Analysis(Report):
             is_open=True,
         )
         others = Table(title="not answered", columns=("machine", "why"), rows=refused)
-        tables = [table, others]
-        return Answer(kind="Analysis", title=self.subject, tables=tables, data=self.to_dict())
+        shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
+        assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
+        notes = ["one --machine alone, or --json, lists what is assumed of it"]
+        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
+        return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
 
 
 def _percent(share: float | None) -> str:
@@ -243,7 +253,7 @@ def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
     if len(answers) < 2:
         return None
     every = (n for each in answers for n in (*each.defines, *each.inputs))
-    names = [name for name in dict.fromkeys(every) if name != "threads_per_block"]
+    names = [name for name in dict.fromkeys(every) if name != _THREADS]
     columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
     columns |= {"bottleneck": "", "occupancy": ""}
     rows = []
@@ -284,7 +294,11 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
         text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
         text += f", {move.limit}" if "shipped" in move.limit else ""
         rows.append([move.lever, f"{move.gain:.3g} times", text])
-    return Table(title="what would help", columns=("who", "faster", "move"), rows=rows)
+    units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
+    values = {**each.defines, **each.inputs}.items()
+    point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]
+    title = f"what would help at {', '.join(point)}" if point else "what would help"
+    return Table(title=title, columns=("who", "faster", "move"), rows=rows)
 
 
 def _short_text(value: float, unit: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from dse.analysis.launch import (
     source_launch,
     varied_sizes,
 )
-from dse.analysis.prediction import ROOFLINE_QUANTITIES, Prediction, entry_text, predict
+from dse.analysis.prediction import MODELS, ROOFLINE_QUANTITIES, Prediction, entry_text, predict
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
+from dse.cuda.source import own_source
+from dse.study.plan import unusual_number
 from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
+from symbolic.library import load_model
 from symbolic.quantities import TABLE
 from symbolic.quantity import Quantity
 
@@ -67,12 +70,30 @@ class Subject:
 
     title: str
     quantities: Mapping[str, Any]
+    quantity_axes: dict[str, list[Any]]
+    known_names: Collection[str] = ()
     workload: str | None = None
     advised: int = MAX_ADVISED
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
         """Return the variants on a machine, and the assumptions that hold for all variants."""
         raise NotImplementedError
+
+    def check_quantities(self) -> None:
+        """Raise an error if a quantity has no effect, or a number seems to lack its unit."""
+        given = {**self.quantities, **self.quantity_axes}
+        equations = [eq for name in MODELS for eq in load_model(f"{name} + roofline").equations]
+        used = {n for eq in equations for n in (eq.name, *eq.inputs, *eq.when)}
+        used |= {str(TABLE[n].default) for n in used if n in TABLE} | {*self.known_names}
+        for name, values in given.items():
+            if name not in used:
+                own = f"kernel_{name}"
+                hint = f"; did you mean {own}?" if own in used else ""
+                raise DseError(f"{name} is no input of {self.title} nor of a model of time{hint}")
+            for value in values if isinstance(values, list) else [values]:
+                is_bare = isinstance(value, (int, float)) and name in TABLE
+                if is_bare and (why := unusual_number(TABLE[name], value)):
+                    raise DseError(f"{why}; give the value with its unit")
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
         """Return the counted values and the measured values of a profile."""
@@ -225,7 +246,7 @@ class WorkloadSubject(Subject):
     def __init__(self, path: str, **given: Any) -> None:
         self.workload = path
         self.entry = workload(path)
-        self.title = self.entry.title
+        self.title, self.known_names = self.entry.title, self.entry.values.keys()
         for name in _LAUNCH_OPTIONS[1:]:
             if given[name]:
                 raise DseError(
@@ -233,13 +254,14 @@ class WorkloadSubject(Subject):
                     "give a .cu, .cubin or .ptx file, or leave it out"
                 )
         self.quantities = given["set"]
-        self.axes = {name: _axis_values(name, values) for name, values in given["axes"].items()}
+        axes = {name: _axis_values(name, values) for name, values in given["axes"].items()}
         blocks = [evaluate_sizes(sizes, {}, "block") for sizes in given["blocks"]]
         self.is_searched = False
         if blocks:
-            self.axes["threads_per_block"] = [int(np.prod(sizes)) for sizes in blocks]
-        elif not {"threads_per_block", "blocks"} & {*self.axes, *self.quantities}:
-            self.axes |= self._block_sizes()
+            axes["threads_per_block"] = [int(np.prod(sizes)) for sizes in blocks]
+        elif not {"threads_per_block", "blocks"} & {*axes, *self.quantities}:
+            axes |= self._block_sizes()
+        self.quantity_axes = axes
 
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
@@ -261,14 +283,15 @@ class WorkloadSubject(Subject):
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
         """Return a variant for each combination of the axes."""
         assumed = [f"{n}: {v.assumed}" for n, v in self.entry.values.items() if v.assumed]
-        points = _combinations(self.axes)
+        points = _combinations(self.quantity_axes)
         return [
             Variant(inputs=point, is_searched=self.is_searched and at > 0)
             for at, point in enumerate(points)
         ], assumed
 
 
-_BLOCK_QUANTITIES = {"threads_per_block", "block_x", "block_y", "block_z"}
+_BLOCK_SIZES = ("block_x", "block_y", "block_z")
+_BLOCK_QUANTITIES = {"threads_per_block", *_BLOCK_SIZES}
 _GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 
 
@@ -284,12 +307,17 @@ class KernelSubject(Subject):
         self.launch = merge_launch(LaunchOptions(**own), source_launch(self.text, str(path)))
         self.blocks = given["blocks"]
         entry = self.launch.entry
+        self.kernel_text = own_source(self.text, self._kernel_name())
         self.title = f"{path.name} ({entry})" if entry else path.name
         names = self._argument_names()
 
         def is_argument(name: str) -> bool:
             return name in names or name not in TABLE
 
+        sizes = {"blocks", *_GRID_QUANTITIES, *_BLOCK_QUANTITIES} - names
+        if wrong := sizes & {*self.launch.set, *given["axes"]}:
+            names_ = " and ".join(sorted(wrong))
+            raise DseError(f"{names_} of {path.name}: use --block and --grid for sizes of a launch")
         self.arguments = {n: float(v) for n, v in self.launch.set.items() if is_argument(n)}
         self.quantities = {n: v for n, v in self.launch.set.items() if not is_argument(n)}
         axes = {n: _axis_values("" if is_argument(n) else n, v) for n, v in given["axes"].items()}
@@ -297,11 +325,13 @@ class KernelSubject(Subject):
         self.quantity_axes = {n: v for n, v in axes.items() if not is_argument(n)}
         self._counted: dict[str, list[Variant]] = {}
 
+    def _kernel_name(self) -> str:
+        return self.launch.entry.partition("<")[0].rpartition("::")[2]
+
     def _argument_names(self) -> set[str]:
         from dse.cuda.source import signatures
 
-        kernels = signatures(self.text)
-        entry = self.launch.entry.partition("<")[0].rpartition("::")[2]
+        kernels, entry = signatures(self.text), self._kernel_name()
         chosen = [kernels[entry]] if entry in kernels else kernels.values()
         return {name for kernel in chosen for name in kernel.arguments}
 
@@ -332,11 +362,16 @@ class KernelSubject(Subject):
         return result
 
     def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
-        """Return the shapes of blocks at given values of macros and arguments, the usual first."""
-        given = self.blocks or [self.launch.block or (256,)]
+        """Return the shapes of blocks at given values of macros and arguments, the usual first.
+
+        The shape is empty if no block is given and the source reads no ``blockDim``.
+        """
+        usual = self.launch.block or ((256,) if varied_sizes(self.kernel_text, ()) else ())
+        given = self.blocks or [usual]
         blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
-        varied = "" if self.blocks else varied_sizes(self.text, given[0])
-        return list(dict.fromkeys([*blocks, *(block_shapes(varied, blocks[0]) if varied else ())]))
+        varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
+        blocks += block_shapes(varied, blocks[0]) if varied else ()
+        return list({(*each, 1, 1)[:3]: each for each in blocks}.values())
 
     def _count(self, arch: str) -> list[Variant]:
         result = self._launches()
@@ -347,17 +382,28 @@ class KernelSubject(Subject):
             counts = self._counts(arch, [result[at] for at in places])
             for at, own in zip(places, counts, strict=True):
                 grid = tuple(int(own[n]) for n in _GRID_QUANTITIES if n in own)
-                status = str(own.get("status", ""))
-                result[at] = replace(result[at], counts=own, grid=grid, status=status)
+                status = str(own.get("status", "")) or self._no_work(result[at], own)
+                sizes = _BLOCK_SIZES if "block_y" in own else ("threads_per_block",)
+                block = result[at].block or tuple(int(own[n]) for n in sizes if n in own)
+                result[at] = replace(result[at], counts=own, block=block, grid=grid, status=status)
         usual = [each for each in result if not each.is_searched]
-        if all(each.status for each in usual) or not any("blocks" in e.counts for e in usual):
-            self._ask(usual)
+        is_open = any("threads_per_block" in e.counts.get("assumed", {}) for e in usual)
+        is_open |= not any("blocks" in e.counts for e in usual)
+        if is_open or all(each.status for each in usual):
+            self._ask(usual, arch)
         return _check_work(result)
+
+    def _no_work(self, variant: Variant, counts: Mapping[str, Any]) -> str:
+        """Return the reason why a launch does no work: sizes below 1; "" if it does work."""
+        sizes = {**self.arguments, **variant.arguments}.items()
+        small = ", ".join(f"{name} = {value:g}" for name, value in sizes if value < 1)
+        is_idle = small and "blocks" in counts and not counts["global_insts"]
+        return f"no thread reads or writes global memory: {small}" if is_idle else ""
 
     def _counts(self, arch: str, variants: Sequence[Variant]) -> list[dict[str, Any]]:
         from dse.cuda.tuning_space import BLOCK_AXIS, count_variants
 
-        shapes = [(*each.block, 1, 1)[:3] for each in variants]
+        shapes = [(*each.block, 1, 1)[:3] if each.block else () for each in variants]
         is_axis = variants[0].is_searched or len(self.blocks) > 1
         varied = [len({*sizes}) > 1 for sizes in zip(*shapes, strict=True)]
         settings = {
@@ -366,7 +412,7 @@ class KernelSubject(Subject):
             "entry": self.launch.entry,
             "set": {**self.arguments, **variants[0].arguments},
             "times": dict(self.launch.times),
-            "block": (256,),
+            "block": (),
             "dynamic_shared": self.launch.dynamic_shared,
             "array_bytes": dict(self.launch.array_bytes),
             # as text, because a number would be refused if blocks vary; see _check_work
@@ -374,37 +420,49 @@ class KernelSubject(Subject):
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
         macros = [
-            {**each.defines, BLOCK_AXIS: shape}
+            {**each.defines, **({BLOCK_AXIS: shape} if shape else {})}
             for each, shape in zip(variants, shapes, strict=True)
         ]
         return count_variants(self.path, macros, settings)
 
-    def _ask(self, variants: Sequence[Variant]) -> None:
+    def _ask(self, variants: Sequence[Variant], arch: str) -> None:
         """Raise an error that names every value missing from both the source and the launch."""
         from dse.cuda.kernel_file import example_value
 
         text = variants[0].status
         missing = dict(_MISSING.findall(text)) if "does not determine" in text else {}
-        missing |= dict(_MISSING.findall(text)) if "do not determine" in text else {}
         if text and not missing:
             raise DseError(f"{self.title}: {text}")
         arguments = [name for name, why in missing.items() if "argument" in why]
         options = [f"--set {name}=4096" for name in arguments]
         options += [f"--times {n}={example_value(n)}" for n in missing if n not in arguments]
         lines = [f"  {name}: {why}" for name, why in missing.items()]
-        if not self.launch.grid:
-            size = next(iter([*arguments, *self.arguments]), "4096")
-            options.append(f'--grid "ceil({size} / block_x)"')
-            empty = ", ".join(f"{n} = {v:g}" for n, v in self.arguments.items() if v <= 0)
-            none = f" ({empty} gives no blocks)" if empty else ""
-            none = none or (", unless a bounds check of the kernel gives them" if missing else "")
-            lines.append(f"  grid: blocks of the launch in x, y and z, numbers or formulas{none}")
+        if "threads_per_block" in variants[0].counts.get("assumed", {}):
+            lines.append("  block: threads of a block in x, y and z; the kernel reads no blockDim")
+            options.append("--block THREADS_X,THREADS_Y")
+        if not self.launch.grid and (grid := self._example_grid(variants[0], arch)):
+            lines.append("  grid: blocks of the launch in x, y and z, numbers or formulas")
+            options.append(f'--grid "{grid}"')
         raise DseError(
             f"{self.title}: the source and the options do not say all of the launch:\n"
             + "\n".join(lines)
-            + f"\nfor example: dse analyze {self.path} --machine ... {' '.join(options)}"
+            + f"\nadd it to the command, for example: {' '.join(options)}"
             + f"\nor write it into the source, once: // dse: {' '.join(options)}"
         )
+
+    def _example_grid(self, variant: Variant, arch: str) -> str:
+        """Return the grid of the example in a question; empty if bounds checks give the grid."""
+        from dse.cuda.kernel_file import example_grid
+
+        given = {**self.arguments, **variant.arguments}
+        values = {name: value for name, value in given.items() if value >= 1}
+        settings = {n: getattr(self.launch, n) for n in ("entry", "options", "times")}
+        settings |= {"arch": arch, "block": variant.block or (256,), "set": values}
+        grid = example_grid(self.path, variant.defines, settings)
+        if not grid and values != given and not variant.status:
+            names = " and ".join(name for name in given if name not in values)
+            raise DseError(f"{self.title}: {names} must be at least 1: the grid has no blocks")
+        return grid
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
         """Return the counted and the measured values at each launch of a profile."""

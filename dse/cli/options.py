@@ -103,7 +103,11 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value.strip()):
-            raise click.UsageError(f"{option} {text!r}: expected QUANTITY=VALUE")
+            pair = "MACRO=VALUE" if option == "--define" else "QUANTITY=VALUE"
+            context = click.get_current_context(silent=True)
+            has_axes = context and any(each.name == "axes" for each in context.command.params)
+            hint = f"; several values: --axis {[*values][-1]}=V,V" if has_axes and values else ""
+            raise click.UsageError(f"{option} {text!r}: expected {pair}{hint}")
         if name.strip() in values:
             raise click.UsageError(f"{option} gives {name.strip()} twice")
         values[name.strip()] = value.strip()

@@ -60,8 +60,9 @@ def kernel(
         Sizes in x, y and z, or in x alone: numbers, or formulas in macros and arguments (``["BX",
         "256 / BX"]``). Formulas of the grid may also use ``block_x``, ``block_y`` and ``block_z``
         (``"ceil(n / block_x)"``). Several blocks (``[[16, 16], [32, 8]]``) are counted one by one.
-        Default: 256 threads, and the grid that the kernel's bounds checks need; without these one
-        block that stands for all.
+        Default: 256 threads, or the block that bounds checks decide in a kernel without
+        ``blockDim``, and the grid that the kernel's bounds checks need; without these one block
+        that stands for all.
     dynamic_shared : int or str, optional
         Dynamic shared memory of a block [B], or a formula as for the grid (``"4 * block_x"``).
     array_bytes : mapping, optional
@@ -123,7 +124,6 @@ def kernel(
             from dse.cuda.tuning_space import compare_profile
 
             return compare_profile(file, Path(fspath(profile)), define, row, settings)
-        settings["block"] = settings["block"] or (256,)
         if len(shapes) > 1 or any(isinstance(each, (list, tuple)) for each in define.values()):
             from dse.cuda.tuning_space import BLOCK_AXIS, count_macro_grid
 
@@ -179,6 +179,7 @@ def as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
     """Return the argument for a block or grid, one size or several, as a tuple."""
     if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
         sizes = (sizes,)
-    if not isinstance(sizes, Iterable) or isinstance(sizes, (bytes, Mapping)):
+    is_list = isinstance(sizes, Iterable) and not isinstance(sizes, (bytes, Mapping))
+    if not is_list or len(sizes := tuple(sizes)) > 3:
         raise DseError(f"{name} = {sizes!r}: expected one to three whole numbers")
     return tuple(int(each) if isinstance(each, str) and each.isdigit() else each for each in sizes)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +18,12 @@ from dse.cuda.instruction_counts import KernelCounts, count_kernel
 from dse.cuda.instructions import SHARED, WORD, Instruction
 from dse.cuda.integer_expressions import Atom, IntExpr, known_ranges
 from dse.cuda.launch_shape import (
+    AXES,
+    deciding_check,
     derive_grid,
     describe_shape,
     evaluate_sizes,
+    own_block,
     reads_size,
     rewrite_formula,
     source_macros,
@@ -27,7 +31,7 @@ from dse.cuda.launch_shape import (
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
-from dse.cuda.source import LineKinds, Signature, demangle, read_line_kinds, signatures
+from dse.cuda.source import LineKinds, Signature, demangle, own_source, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
 
 _Kernel = TypeVar("_Kernel")
@@ -204,17 +208,56 @@ def example_value(name: str) -> float:
 
 def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> KernelCounts:
     """Return the quantities of a kernel in a file, given the options of :func:`dse.kernel`."""
-    options = {name: settings[name] for name in ("entry", "arch", "options")}
-    code = load_code(file, define=define, **options)
-    given = frozenset(settings["times"])
-    (body,) = read_bodies([code], given)
-    lines = branch_lines(code, body)
-    analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
+    code, analysis = _load_and_analyze(file, define, settings)
     block, grid = settings["block"], settings["grid"]
     values = settings["set"], settings["times"]
     return count_launch(
         code, analysis, block, grid, *values, macros=define, **given_sizes(settings)
     )
+
+
+def _load_and_analyze(
+    file: Path, define: Macros, settings: Mapping[str, Any]
+) -> tuple[KernelCode, KernelAnalysis]:
+    options = {name: settings[name] for name in ("entry", "arch", "options")}
+    code = load_code(file, define=define, **options)
+    given = frozenset(settings["times"])
+    (body,) = read_bodies([code], given)
+    lines = branch_lines(code, body)
+    return code, KernelAnalysis(code.function, body, lines, code.line_kinds, given)
+
+
+def example_grid(file: Path, define: Macros, settings: Mapping[str, Any]) -> str:
+    """Return formulas of a grid that fit the conditions on block indices in a kernel.
+
+    An axis without such a condition has a placeholder. The text is empty if no grid is needed, as
+    bounds checks give it. Arguments that are not given are 4096.
+    """
+    code, analysis = _load_and_analyze(file, define, settings)
+    values = {at: int(settings["set"].get(name, 4096)) for at, name in code.arguments.items()}
+    block, names = (*settings["block"], 1, 1)[:3], _argument_atoms(code)
+    launch = KernelLaunch((1, 1, 1), block, values, {}, {}, code.function.pointers)
+    example = derive_grid(analysis, launch, names, is_example=True)
+    if example is None or derive_grid(analysis, launch, names) is not None:
+        return ""
+    return ",".join(example[2]).removesuffix(",1").removesuffix(",1")
+
+
+def _coverage_note(
+    analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]
+) -> dict[str, str]:
+    """Return a note if a given grid covers less than the bounds checks of the kernel."""
+    for axis, size in zip(AXES, launch.grid, strict=True):
+        decided = deciding_check(analysis, axis, launch)
+        if decided and size < decided[0] and not reads_size(analysis, "nctaid", axis):
+            share = f"{size:,} of {math.ceil(decided[0]):,} blocks along {axis}"
+            text = decided[1].formula(names)
+            return {"blocks": f"the grid covers only {share} (bounds check: {text})"}
+    return {}
+
+
+def _argument_atoms(code: KernelCode) -> dict[Atom, str]:
+    return {Atom("argument", (offset,)): name for offset, name in code.arguments.items()}
 
 
 def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,10 +319,17 @@ def count_launch(
     in_source = code.macros if has_formula else {}
     numbers = in_source | _as_numbers(macros or {})
     numbers |= {name: float(values[at]) for name, at in offsets.items() if at in values}
+    assumed: dict[str, str] = {}
+    if not block:
+        block = own_block(analysis) or (256,)
+        has_own = reads_size(analysis, "tid", "x") and len(block) == 1
+        if has_own and not any(reads_size(analysis, "ntid", axis) for axis in AXES):
+            assumed["threads_per_block"] = "256, as the kernel reads no blockDim (--block)"
     block_size = _check_sizes(evaluate_sizes(block, numbers, "block"), "block")
     own = {f"block_{axis}": float(n) for axis, n in zip("xyz", block_size, strict=True)}
     own["threads_per_block"] = float(math.prod(block_size))
     grid_size = _check_sizes(evaluate_sizes(grid or (1,), numbers | own, "grid"), "grid")
+    texts, atoms = list[str](), _argument_atoms(code)
     pointers = code.function.pointers
     data_values = {analysis.input_name(name): value for name, value in data_values.items()}
     general, bounds = analysis, list[IntExpr | None]()
@@ -293,8 +343,12 @@ def count_launch(
         )
 
     has_grid = bool(grid)
-    if not grid and (derived := derive_grid(general, launch_at({}))) is not None:
-        (grid_size, bounds), has_grid = derived, True
+    if grid:
+        texts = [size if isinstance(size, str) else "" for size in grid]
+        assumed |= _coverage_note(general, launch_at({}), atoms)
+    elif (derived := derive_grid(general, launch_at({}), atoms)) is not None:
+        (grid_size, bounds, texts), has_grid = derived, True
+        texts = ["" if bound else text for bound, text in zip(bounds, texts, strict=True)]
     is_answered = analysis.data_inputs.keys() <= data_values.keys()
     if not is_answered or (analysis.open_choices() and not data_values):
         known = {offset: value for offset, value in values.items() if offset not in pointers}
@@ -323,12 +377,12 @@ def count_launch(
     renamed: dict[str, str | float] = {**in_source, **_as_numbers(macros or {})}
     renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
     if block_size[1:] == (1, 1):
-        renamed["block_x"] = "threads_per_block"
+        renamed |= {"block_x": "threads_per_block", "block_y": 1.0, "block_z": 1.0}
     shape = describe_shape(
         general,
         launch,
         has_grid=has_grid,
-        grid_texts=[rewrite_formula(s, renamed) if isinstance(s, str) else "" for s in grid],
+        grid_texts=[rewrite_formula(text, renamed) for text in texts],
         bounds=bounds,
         argument_names={atom: name for atom, name in names.items() if name in declared},
     )
@@ -344,8 +398,9 @@ def count_launch(
     declared |= result.declared
     if bounds and any(reads_size(general, "nctaid", axis) for axis in "xyz"):
         why = "the kernel takes any grid: assumed to have a thread for each element (else --grid)"
-        result = replace(result, assumed={**result.assumed, "blocks": why})
-    result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+        assumed["blocks"] = why
+    about: dict[str, Any] = {"origin": code.origin, "left_out": code.left_out, "declared": declared}
+    result = replace(result, assumed={**result.assumed, **assumed}, **about)
     if flops is not None:
         _check_flops(result, flops, numbers | own)
     if dynamic_shared is None:
@@ -393,7 +448,8 @@ def _note_dynamic_shared(
     code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
 ) -> KernelCounts:
     uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
-    named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
+    text = own_source("\n".join(code.source), demangle(code.function.name))
+    named = _EXTERN_SHARED.search(text) is not None
     unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
     if not (uses_shared and (named if code.source else unnamed)):
         return counts
@@ -412,17 +468,17 @@ def _as_numbers(macros: Macros) -> dict[str, float]:
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
-    try:
-        sizes = [int(each) for each in values]
-        right = 1 <= len(sizes) <= 3 and all(
-            1 <= size < 2**31 and size == float(each)
-            for size, each in zip(sizes, values, strict=True)
-        )
-    except (TypeError, ValueError, OverflowError):
-        right = False
-    if not right:
-        raise DseError(f"{name} = {tuple(values)}: expected one to three whole numbers from 1 on")
-    x, y, z = (*sizes, 1, 1)[:3]
+    # the largest sizes along x, y and z (CUDA Programming Guide, technical specifications)
+    limits = (1024, 1024, 64) if name == "block" else (2**31 - 1, 65535, 65535)
+    for axis, size, most in zip("xyz", values, limits, strict=False):
+        number = float(size) if isinstance(size, Real) else 0.0
+        if not (number >= 1 and number == number // 1):
+            raise DseError(
+                f"{name} = {tuple(values)}: expected one to three whole numbers from 1 on"
+            )
+        if number > most:
+            raise DseError(f"{name} = {number:.0f} along {axis}: expected at most {most}")
+    x, y, z = (*map(int, values), 1, 1)[:3]
     return x, y, z
 
 

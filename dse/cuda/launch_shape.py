@@ -12,19 +12,24 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
-from dse.cuda.instructions import GLOBAL
+from dse.cuda.instructions import GLOBAL, Instruction
 from dse.cuda.integer_expressions import (
     ONE,
     ZERO,
     Atom,
     Condition,
     IntExpr,
+    Product,
     common_atoms,
     conjuncts,
     constant,
+    divide_product,
     floordiv,
     make_product,
 )
@@ -152,27 +157,91 @@ def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None
     return values.solve_loops(total, block)
 
 
-def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) -> IntExpr | None:
-    """Return the number of threads along an axis that pass the bounds checks, or None.
+class BoundsCheck(NamedTuple):
+    """A condition ``offset + block index * step < limit`` on the threads along an axis."""
 
-    The number is the largest that an access to global memory needs. If one of these accesses has no
-    check, the result is None.
-    """
-    most: tuple[int, IntExpr] | None = None
-    for number, place, one in analysis.instructions():
-        if one.kind not in GLOBAL:
-            continue
-        conditions = _conditions(analysis.block_runs[number])
-        if one.guard:
-            conditions += conjuncts(analysis.values.solved_guard(number, place))
-        bounds = [bound for each in conditions if (bound := _bound(each, axis)) is not None]
-        numbers = [(_known_number(launch, each), each) for each in bounds]
-        known = [(number, each) for number, each in numbers if number is not None]
-        if not known:
+    limit: IntExpr
+    step: IntExpr
+    offset: IntExpr
+
+    def threads(self, axis: str) -> IntExpr | None:
+        """Return the number of threads that pass; None if these are not the first of the grid."""
+        factor = self.offset.terms.get((size_atom("tid", axis),), 0)
+        thread, block = (IntExpr({(size_atom(n, axis),): factor}) for n in ("tid", "ntid"))
+        if factor <= 0 or (self.offset, self.step) != (thread, block):
             return None
-        least = min(known, key=lambda pair: pair[0])
-        most = least if most is None or least[0] > most[0] else most
-    return None if most is None else most[1]
+        return floordiv(self.limit - ONE, constant(factor)) + ONE
+
+    def extent(self, launch: KernelLaunch) -> Fraction | None:
+        """Return the number of blocks that pass, not rounded up; None if a value is unknown."""
+        limit, step = _known_number(launch, self.limit), _known_number(launch, self.step)
+        if limit is None or step is None or step <= 0:
+            return None
+        return Fraction(limit - int(np.min(launch.value(launch.substitute(self.offset)))), step)
+
+    def formula(self, names: Mapping[Atom, str]) -> str:
+        """Return the number of blocks as a formula in ``names`` and sizes of the block."""
+        sizes = {size_atom("ntid", axis): f"block_{axis}" for axis in AXES}
+        writer = FormulaWriter({**names, **sizes})
+        parts = (writer.write(value) for value in (self.limit, self.step))
+        limit, step = (f"({text})" if re.search(" [-+*] ", text) else text for text in parts)
+        text = f"ceil({limit} / {step})" if step != "1" else limit
+        return re.sub(r"(?<!\w)\((\w+)\)", r"\1", text)
+
+
+def _access_checks(
+    analysis: KernelAnalysis, axis: str
+) -> Iterator[tuple[Instruction, list[BoundsCheck]]]:
+    """Yield each access to global memory, with its bounds checks along an axis."""
+    for number, place, one in analysis.instructions():
+        if one.kind in GLOBAL:
+            conditions = _conditions(analysis.block_runs[number])
+            if one.guard:
+                conditions += conjuncts(analysis.values.solved_guard(number, place))
+            checks = (_bounds_check(each, axis) for each in conditions)
+            yield one, [check for check in checks if check is not None]
+
+
+def deciding_check(
+    analysis: KernelAnalysis, axis: str, launch: KernelLaunch, *, is_example: bool = False
+) -> tuple[Fraction, BoundsCheck] | None:
+    """Return the bounds check along an axis that the most blocks pass, and their number, or None.
+
+    Only the strictest check of an access counts. A store without a check has no limit: the result
+    is None, except for an example. A load without a check, as of a clamped index, has no effect,
+    unless the kernel takes any grid.
+    """
+    most: tuple[Fraction, BoundsCheck] | None = None
+    takes_any_grid = reads_size(analysis, "nctaid", axis)
+    for one, checks in _access_checks(analysis, axis):
+        known = [(size, each) for each in checks if (size := each.extent(launch)) is not None]
+        if known:
+            least = min(known, key=lambda pair: pair[0])
+            most = least if most is None or least[0] > most[0] else most
+        elif not is_example and (one.kind in STORES or takes_any_grid):
+            return None
+    return most
+
+
+def own_block(analysis: KernelAnalysis) -> tuple[int, ...] | None:
+    """Return the block of a kernel that reads no ``blockDim``; None if its checks do not decide it.
+
+    They decide it if consecutive blocks take consecutive elements, one for each thread.
+    """
+    sizes = []
+    for axis in AXES:
+        if not reads_size(analysis, "tid", axis):
+            sizes.append(1)
+            continue
+        accesses = list(_access_checks(analysis, axis))
+        ends = {check for _, checks in accesses for check in checks}
+        _, step, offset = ends.pop() if len(ends) == 1 else (ZERO,) * 3
+        is_open = any(one.kind in STORES and not checks for one, checks in accesses)
+        is_open |= offset != IntExpr({(size_atom("tid", axis),): 1})
+        if is_open or not (size := step.constant_value):
+            return None
+        sizes.append(size)
+    return tuple(sizes) if math.prod(sizes) > 1 else None
 
 
 def _known_number(launch: KernelLaunch, value: IntExpr) -> int | None:
@@ -183,28 +252,41 @@ def _conditions(runs: IntExpr) -> list[Condition]:
     return [w for one in common_atoms(runs) if one.kind == "if" for w in conjuncts(one.args[0])]
 
 
-def _bound(condition: Condition, axis: str) -> IntExpr | None:
-    """Return the number of threads whose global index meets a condition; None if unknown."""
+def _bounds_check(condition: Condition, axis: str) -> BoundsCheck | None:
+    """Return a condition as a bounds check along an axis; None if it is none."""
     if condition[0] != ">=":
         return None
+    block = size_atom("ctaid", axis)
+    limit, step, offset = dict[Product, int](), dict[Product, int](), dict[Product, int]()
     for product, times in condition[1].terms.items():
-        one = product[0] if len(product) == 1 else None
-        if one is None or one.kind != "over" or times != -1 or not one.args[1].constant_value:
-            continue
-        # several threads share an element, whose index is a quotient of the thread index
-        index, rest = one.args[0], condition[1] + IntExpr({product: 1})
-        if (most := _bound((">=", rest - index), axis)) is not None:
-            quotient: IntExpr = most * one.args[1]
-            return quotient
-    block, size, thread = (size_atom(name, axis) for name in ("ctaid", "ntid", "tid"))
-    terms = dict(condition[1].terms)
-    factor = -terms.pop((thread,), 0)
-    if factor <= 0 or terms.pop(make_product([block, size]), 0) != -factor:
+        atoms = {each for one in product for each in one.atoms()}
+        if len(product) == 1 and product[0].kind == "over" and times == -1 and block in atoms:
+            # several threads share an element, whose index is a quotient of the thread index
+            index, by = product[0].args
+            rest = condition[1] + IntExpr({product: 1})
+            inner = _bounds_check((">=", rest - index), axis) if by.constant_value else None
+            return inner and inner._replace(limit=inner.limit * by)
+        names = {_atom_name(each) for each in atoms}
+        if (factor := divide_product(product, block)) is not None:
+            step[factor] = -times
+        elif names <= {"argument", "over"}:
+            limit[product] = times
+        elif names <= _OFFSET_NAMES:
+            offset[product] = -times
+        else:
+            return None
+    if not step or not {_atom_name(a) for a in IntExpr(step).atoms()} <= {*_SIZE_NAMES, "argument"}:
         return None
-    rest = IntExpr(terms)
-    if any(one.kind != "argument" and one.kind != "over" for one in rest.atoms()):
-        return None
-    return floordiv(rest, constant(factor)) + ONE
+    return BoundsCheck(IntExpr(limit) + ONE, IntExpr(step), IntExpr(offset))
+
+
+def _atom_name(atom: Atom) -> str:
+    return str(atom.args[0]) if atom.kind == "special" else atom.kind
+
+
+#: Atoms in the number of elements of a block, and in the offset of a thread in its block.
+_SIZE_NAMES = {"over", *(f"ntid.{axis}" for axis in AXES)}
+_OFFSET_NAMES = {*_SIZE_NAMES, "least", "most", *(f"tid.{axis}" for axis in AXES)}
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -362,26 +444,34 @@ def describe_shape(
 
 
 def derive_grid(
-    analysis: KernelAnalysis, launch: KernelLaunch
-) -> tuple[Sizes, list[IntExpr | None]] | None:
-    """Return the grid that covers a kernel's bounds checks, and the threads along each axis.
+    analysis: KernelAnalysis,
+    launch: KernelLaunch,
+    names: Mapping[Atom, str],
+    *,
+    is_example: bool = False,
+) -> tuple[Sizes, list[IntExpr | None], list[str]] | None:
+    """Return the grid that covers a kernel's bounds checks, its threads, and its formulas.
 
-    Return None if an axis has no bounds check: blocks take pieces of the data along it, or a loop
-    goes over the elements.
+    The number of threads along an axis is None if the blocks take pieces of the data. The formulas
+    are in ``names`` and sizes of the block. Return None if an axis has no bounds check, or a loop
+    goes over the elements; an example has a placeholder for such an axis.
     """
-    sizes, bounds = list[int](), list[IntExpr | None]()
-    for axis, many in zip(AXES, launch.block, strict=True):
-        if not any(reads_size(analysis, name, axis) for name in ("ctaid", "nctaid")):
-            sizes.append(1)
-            bounds.append(None)
-            continue
-        bound = needed_threads(analysis, axis, launch) if follows_threads(analysis, axis) else None
-        number = None if bound is None else _known_number(launch, bound)
-        if number is None or number < 1:
-            return None
-        sizes.append(-(-number // many))
+    sizes, bounds, texts = list[int](), list[IntExpr | None](), list[str]()
+    for axis in AXES:
+        bound, size, text = None, 1, "1"
+        if any(reads_size(analysis, name, axis) for name in ("ctaid", "nctaid")):
+            decided = deciding_check(analysis, axis, launch, is_example=is_example)
+            size = math.ceil(decided[0]) if decided else 0
+            text = decided[1].formula(names) if decided else f"BLOCKS_{axis.upper()}"
+            if decided and follows_threads(analysis, axis):
+                bound = decided[1].threads(axis)
+            is_open = bound is None and reads_size(analysis, "nctaid", axis)
+            if not is_example and (size < 1 or is_open):
+                return None
+        sizes.append(size)
         bounds.append(bound)
-    return (sizes[0], sizes[1], sizes[2]), bounds
+        texts.append(text)
+    return (sizes[0], sizes[1], sizes[2]), bounds, texts
 
 
 def reads_size(analysis: KernelAnalysis, name: str, axis: str) -> bool:

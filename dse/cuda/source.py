@@ -56,6 +56,18 @@ def blank_comments(source: str) -> str:
     return _COMMENT.sub(blank, source)
 
 
+def own_source(source: str, kernel: str) -> str:
+    """Return the source without comments and without the kernels of other names."""
+    heads = (
+        (piece, piece.partition("{")[0]) for piece in split_declarations(blank_comments(source))
+    )
+    return "".join(
+        piece
+        for piece, head in heads
+        if "__global__" not in head or not kernel or re.search(rf"\b{kernel}\b", head)
+    )
+
+
 _LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
 _BRANCH = re.compile(r"\b(?:if|else|switch|case|return|break|continue)\b|\?|&&|\|\|")
 #: Functions of the CUDA math library with paths for special values.

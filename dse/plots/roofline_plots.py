@@ -93,7 +93,13 @@ def roofline(
     values = dict(set or {})
     listed = sources if isinstance(sources, (list, tuple)) else [sources]
     points = [point for each in listed for point in _points(each, names, values, row)]
-    names = names or list(dict.fromkeys(point.machine for point in points))
+    answered = dict.fromkeys(point.machine for point in points)
+    if points and (absent := [name for name in names if name not in answered]):
+        raise DseError(
+            f"no source has an answer for {', '.join(absent)}, only for {', '.join(answered)}: "
+            "analyze the kernel on it too"
+        )
+    names = names or list(answered)
     if not names:
         raise DseError("no machine is given: name one or more with machines= (--machine)")
     kernels = list(dict.fromkeys(point.name for point in points))

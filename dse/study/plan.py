@@ -57,7 +57,7 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
     """Return a warning, with a guess at the unit, for each unitless number that is unusual."""
     rows = study.grid().model.quantities
     numbers = [(name, number) for name, number in _unitless_numbers(study) if name in rows]
-    texts = [_unusual_number(rows[name], number) for name, number in numbers]
+    texts = [unusual_number(rows[name], number) for name, number in numbers]
     return tuple(dict.fromkeys(filter(None, [*texts, *unitless_limits(study.where, rows)])))
 
 
@@ -88,7 +88,8 @@ def _numbers(value: Any) -> Iterator[float]:
         yield float(value)
 
 
-def _unusual_number(row: Quantity, number: float) -> str:
+def unusual_number(row: Quantity, number: float) -> str:
+    """Return a warning, with a guess at the unit, if a unitless number is far from usual, or ""."""
     if not row.unit or row.typical is None or row.unit == "cycle":
         return ""
     low, high = row.typical

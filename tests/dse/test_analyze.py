@@ -222,7 +222,7 @@ def test_one_question_names_all_that_is_missing(run: Run, tmp_path: Path) -> Non
         "}\n"
     )
     refused = run("analyze", str(source), "--machine", "a100_80", status=2).stderr
-    for text in ("n: argument", "m: argument", "for example: dse analyze", "--set n=", "// dse:"):
+    for text in ("n: argument", "m: argument", "for example: --set", "--set n=", "// dse:"):
         assert text in refused
     answered = answers(
         run,
@@ -241,7 +241,7 @@ def test_one_question_names_all_that_is_missing(run: Run, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("1.5", "the argument N = 1.5: expected a whole number"), ("0", "(N = 0 gives no blocks)")],
+    [("1.5", "the argument N = 1.5: expected a whole number"), ("0", "N must be at least 1")],
 )
 def test_a_size_that_no_launch_has_is_refused(
     value: str, text: str, run: Run, tmp_path: Path

@@ -214,7 +214,11 @@ BOUNDS = {
     "shared": ("int i = INDEX; if (i / 8 < n) b[i] = a[i / 8];", "8 * n", 8000),
     "any": ("for (int i = INDEX; i < n; i += blockDim.x * gridDim.x) b[i] = a[i];", "n", 1000),
     "none": ("int i = INDEX; b[i] = a[i];", None, None),
-    "pieces": ("int i = blockIdx.x * 64 + threadIdx.x; if (i < n) b[i] = a[i];", None, None),
+    "pieces": (
+        "int i = blockIdx.x * 64 + threadIdx.x; if (i < n) b[i] = a[i];",
+        "blocks * threads_per_block",
+        1024,
+    ),
 }
 
 
