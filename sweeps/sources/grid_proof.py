@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.problem import Boxes, Key
 from sweeps.bounds.search import prepare_search
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.certify.certificate import write_certificate
 from sweeps.certify.front import certified_front
 from sweeps.certify.optimum import (
     NO_WINNER,
@@ -205,6 +207,13 @@ class GridProof(GridSource):
         search.winners[stage.number].append((some or [NO_WINNER])[0])
         return some
 
+    def write_certificate(self, path: str | Path, gap: float) -> None:
+        """Write a proof that the optimum is best up to a gap, for a separate checker."""
+        (goal,), ((winner,),) = self.state.query.goals, self.state.winners
+        assert winner.place is not None
+        cases = self._stage_cases(ObjectiveStage(goals=(goal,)), ())
+        write_certificate(path, self.grid, cases, goal, winner.place, gap)
+
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
@@ -291,7 +300,7 @@ class GridProof(GridSource):
         }
 
 
-def find_optimum(source: Any, query: Query) -> xr.Dataset:
+def find_optimum(source: Any, query: Query, certificate: str | Path | None = None) -> xr.Dataset:
     """Return the optimum of any source. The attribute ``method`` says how a grid was searched.
 
     ``"auto"`` scans small grids, and also larger grids if several ranks are wanted. In other grids
@@ -301,7 +310,11 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
         return optimum(source, query)
     grid = source.grid
     if query.method == "certified" or query.has_limit:
-        return optimum(prepare_proof(grid, query), query)
+        proof = prepare_proof(grid, query)
+        result = optimum(proof, query)
+        if certificate is not None and not is_interrupted():
+            proof.write_certificate(certificate, max(query.gap or 0.0, result.attrs["gap"]))
+        return result
     points = math.prod(grid.shape({*dims_of(grid, query.goals), *query.per}))
     whole = expand_statistics(grid) if points > SCAN_FIRST_POINTS else grid
     if points > SCAN_FIRST_POINTS and any(

@@ -1,0 +1,266 @@
+"""Write the certificate of an optimum to a file that a separate program can check.
+
+The file has the formulas as text, the values of their inputs, the incumbent, and boxes that cover
+the grid, each with a bound. The bounds are those of plain interval arithmetic, so that a checker
+needs no other method: boxes are halved until such a bound closes them.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stochastic import sizes
+from sweeps.bounds.problem import Boxes, BoxProblem, Floats, Indices, best_axis
+from sweeps.certify.optimum import SwitchCase
+from sweeps.files.atomic_write import write_atomic
+from sweeps.grid.goals import Goal
+from sweeps.grid.grid import Grid, Leaf
+from sweeps.runtime.interrupts import Interrupted, is_interrupted
+from symbolic.errors import DseError
+from symbolic.node import Node, conjuncts, references, walk
+from symbolic.primitives import PRIMITIVES, arithmetic, choices, functions
+
+_BATCH, _MAX_BOXES = sizes.CERTIFICATE_BATCH, sizes.CERTIFICATE_BOXES
+_MAX_NUMBERS = sizes.CERTIFICATE_NUMBERS
+_CHECKED = {**arithmetic.ROWS, **choices.ROWS, **functions.ROWS, "constant": 0, "reference": 0}
+#: Relative error of exp, logarithms and powers between two computers; it loosens the bounds.
+_LIBRARY_ERROR = 1e-12
+#: Number of characters from which a part of a formula gets a name.
+_LONG = 80
+
+#: An axis and the first index of the upper part of a split box, or the bound of a box.
+Entry = list[Any] | float
+
+
+def write_certificate(
+    path: str | Path,
+    grid: Grid,
+    cases: Sequence[SwitchCase],
+    goal: Goal,
+    place: Mapping[str, int],
+    gap: float,
+) -> None:
+    """Write the proof that no point is better than that at ``place`` by more than a relative gap.
+
+    ``cases`` has the objective for each set of switch labels; ``place`` has an index for each axis
+    of the grid. Raise DseError if the proof needs too many boxes, or primitives of the user.
+    """
+    if not math.isfinite(gap):
+        raise DseError("there is no bound yet that a certificate could state: give more time")
+    steps = walk([case.root for case in cases])
+    if odd := next((node.op for node in steps if node.op not in _CHECKED), None):
+        raise DseError(f"a checker does not know the primitive {odd}: write it in other primitives")
+    library = any(PRIMITIVES[node.op].calls_library for node in steps if node.op in PRIMITIVES)
+    error = _LIBRARY_ERROR if library else 0.0
+    problems = [
+        BoxProblem(case.root, case.leaves, {**case.sizes, **case.inner_sizes}) for case in cases
+    ]
+    best = next(k for k, c in enumerate(cases) if c.labels.items() <= place.items())
+    indices, value = _best_inner(problems[best], place)
+    target, stated = value - gap * abs(value), value - (gap + error) * abs(value)
+    parts: list[dict[str, Any]] = []
+    for case, problem in zip(cases, problems, strict=True):
+        graph = grid.graphs[case.key]
+        names = {graph.flat(name): name for name in graph.definitions}
+        left = _MAX_BOXES - sum(len(part["boxes"]) for part in parts)
+        boxes = [
+            entry if isinstance(entry, list) else _loosen(entry, stated, error, goal.sign)
+            for entry in _cover(problem, target, left)
+        ]
+        labels = {axis: grid.axes[axis].labels[index] for axis, index in case.labels.items()}
+        axes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
+        parts.append({"labels": labels, "axes": axes, **_formulas(problem, names, goal)})
+        parts[-1]["boxes"] = boxes
+    certificate = {
+        "sense": "minimize" if goal.sign > 0 else "maximize",
+        "gap": gap + error,
+        "incumbent": {"case": best, "indices": indices, "goal": goal.sign * value},
+        "switches": {axis: list(grid.axes[axis].labels) for axis in cases[0].labels},
+        "cases": parts,
+    }
+    text = json.dumps(certificate, indent=1, ensure_ascii=False)
+    text = re.sub(r'\[\s+("(?:[^"\\]|\\.)*"),\s+(\d+)\s+\]', r"[\1, \2]", text)
+    write_atomic(path, text + "\n")
+
+
+def _best_inner(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str, int], float]:
+    """Return the best point with the given indices, over the axes that have none, and its value."""
+    box = problem.whole_box
+    for number, axis in enumerate(problem.dims):
+        if axis in place:
+            box.lo[number] = box.hi[number] = place[axis]
+    points = box.all_points()
+    values = problem.values(points)
+    best = int(np.argmin(values))
+    return dict(zip(problem.dims, points[:, best].tolist(), strict=True)), float(values[best])
+
+
+def _loosen(bound: float, stated: float, error: float, sign: float) -> float | None:
+    """Return a bound with few digits that still proves what is stated; None if it is infinite."""
+    if bound == math.inf:
+        return None
+    short = float(f"{bound:.6g}")
+    return sign * (short if stated <= short <= bound - error * abs(bound) else stated)
+
+
+def _lower_bounds(problem: BoxProblem, boxes: Boxes) -> Floats:
+    """Return lower bounds over boxes; for a box of one point, the value."""
+    bounds = problem.bound_boxes(boxes)[0][0].copy()
+    single = np.all(boxes.lo == boxes.hi, axis=0)
+    bounds[single] = problem.values(boxes.lo[:, single])
+    return bounds
+
+
+def _cover(problem: BoxProblem, target: float, limit: int) -> list[Entry]:
+    """Return entries that split the grid into boxes with bounds of at least ``target``.
+
+    The entries are in depth-first order, lower parts first.
+    """
+    tree: list[Entry] = [math.nan]
+    parts: dict[int, tuple[int, int]] = {}  # the numbers of both parts of a split box
+    stack = [(problem.whole_box, np.zeros(1, dtype=np.int64))]
+    while stack:
+        boxes, numbers = stack.pop()
+        if numbers.size > _BATCH:
+            stack.append((boxes.take(slice(_BATCH, None)), numbers[_BATCH:]))
+            boxes, numbers = boxes.take(slice(_BATCH)), numbers[:_BATCH]
+        if is_interrupted():
+            raise Interrupted("interrupted before the certificate was complete")
+        bounds = _lower_bounds(problem, boxes)
+        for number, bound in zip(numbers.tolist(), bounds.tolist(), strict=True):
+            tree[number] = bound
+        boxes, numbers = boxes.take(bounds < target), numbers[bounds < target]
+        score = partial(_progress, problem, bounds[bounds < target], target)
+        axis_of = best_axis(boxes, score)
+        halves, count, end = boxes.halves(axis_of), numbers.size, len(tree)
+        if end + 2 * count > 2 * limit:
+            raise DseError(
+                f"the certificate would have more than {_MAX_BOXES:,} boxes, because it uses only "
+                "interval arithmetic: accept a gap (gap=0.05), or give the study a smaller grid"
+            )
+        for k, (number, axis) in enumerate(zip(numbers.tolist(), axis_of.tolist(), strict=True)):
+            tree[number] = [problem.dims[axis], int(halves.lo[axis, k + count])]
+            parts[number] = end + k, end + k + count
+        tree += [math.nan] * (2 * count)
+        if count:
+            stack.append((halves, end + np.arange(2 * count)))
+    order, waiting = [], [0]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += reversed(parts.get(order[-1], ()))
+    return [tree[number] for number in order]
+
+
+def _progress(
+    problem: BoxProblem, bounds: Floats, target: float, halves: Boxes, wide: Indices, axis: int
+) -> Floats:
+    """Return a score of a way to split boxes: how far it raises their bounds to the target."""
+    low, after = bounds[wide], _lower_bounds(problem, halves).reshape(2, -1)
+    with np.errstate(all="ignore"):
+        share = np.clip((after - low) / (target - low), 0.0, 1.0)
+        share = np.where(np.isnan(share), (after > low) / 2 + (after >= target) / 2, share)
+        width = np.log2(1.0 + halves.hi[axis, : wide.size] - halves.lo[axis, : wide.size])
+    return np.asarray(share.min(axis=0) + share.max(axis=0) / 2 + 1e-9 * width)
+
+
+# --- Formulas as text
+
+
+def _formulas(problem: BoxProblem, names: Mapping[Node, str], goal: Goal) -> dict[str, Any]:
+    """Return the inputs, equations, conditions and goal of a problem, for the file."""
+    tests, value = conjuncts(problem.root.args[:1]), problem.root.args[1]
+    if goal.sign < 0:  # the objective to minimize is -1 times the goal
+        value = value.args[1]
+    roots = [*tests, value]
+    known = {"inf", "nan", *keyword.kwlist}
+    inputs = {name: _identifier(name, known) for name in references(*roots)}
+    texts, equations = _write_nodes(roots, inputs, names, known)
+    quantities = {inputs[name]: _values(name, problem.used_leaves[name]) for name in inputs}
+    return {
+        "quantities": quantities,
+        "equations": equations,
+        "conditions": [texts[id(test)][0] for test in tests],
+        "goal": texts[id(value)][0],
+    }
+
+
+def _identifier(name: str, known: set[str]) -> str:
+    """Return a new identifier that resembles a name, and add it to the known ones."""
+    plain = re.sub(r"\W+", "_", name).strip("_") or "x"
+    plain = f"_{plain}" if plain[0].isdigit() else plain
+    ends = ("", *(f"_{k}" for k in range(2, len(known) + 3)))
+    result = next(plain + end for end in ends if plain + end not in known)
+    known.add(result)
+    return result
+
+
+def _values(name: str, leaf: Leaf) -> float | dict[str, Any]:
+    """Return the values of an input: a number, evenly spaced numbers, or a table."""
+    array = np.asarray(leaf.array, dtype=np.float64)
+    if not array.ndim:
+        return float(array)
+    axes, flat = list(leaf.axes), array.reshape(-1)
+    if array.ndim == 1 and array.size > 2 and np.isfinite(array).all():
+        for step in (flat[1] - flat[0], (flat[-1] - flat[0]) / (flat.size - 1)):
+            even = np.append(flat[0] + np.arange(flat.size - 1) * step, flat[-1])
+            if np.array_equal(even, flat):
+                return {"axes": axes, "range": [float(flat[0]), float(step), float(flat[-1])]}
+    if flat.size > _MAX_NUMBERS:
+        raise DseError(
+            f"a certificate lists at most {_MAX_NUMBERS:,} values of a quantity, and {name} has "
+            f"{flat.size:,} that are not evenly spaced: give it fewer"
+        )
+    return {"axes": axes, "values": flat.tolist()}
+
+
+def _write_nodes(
+    roots: Sequence[Node], inputs: Mapping[str, str], names: Mapping[Node, str], known: set[str]
+) -> tuple[dict[int, tuple[str, int]], dict[str, str]]:
+    """Return the text of each node with its precedence, and the equations that the texts use.
+
+    A node has an equation if it is a quantity of the model, occurs more than once, or is long.
+    """
+    steps = walk(roots)
+    uses = Counter(id(arg) for node in steps if node.op in PRIMITIVES for arg in node.args)
+    texts: dict[int, tuple[str, int]] = {}
+    equations: dict[str, str] = {}
+    for node in steps:
+        texts[id(node)] = text, _ = _text(node, texts, inputs)
+        is_plain = node.op in ("constant", "reference")
+        if not is_plain and (node in names or uses[id(node)] > 1 or len(text) > _LONG):
+            name = _identifier(names.get(node, "part"), known)
+            equations[name], texts[id(node)] = text, (name, 9)
+    return texts, equations
+
+
+_PRECEDENCE = {"<": 1, "<=": 1, "+": 2, "-": 2, "*": 3, "/": 3}
+
+
+def _text(
+    node: Node, texts: Mapping[int, tuple[str, int]], inputs: Mapping[str, str]
+) -> tuple[str, int]:
+    if node.op == "reference":
+        return inputs[node.args[0]], 9
+    if node.op == "constant":
+        value = node.args[0]
+        if isinstance(value, bool):
+            return ("0 <= 0" if value else "0 < 0"), 1
+        return repr(value), 9
+    sign = PRIMITIVES[node.op].syntax.names[0]
+    parts = [texts[id(arg)] for arg in node.args]
+    if sign not in _PRECEDENCE:
+        return f"{sign}({', '.join(text for text, _ in parts)})", 9
+    level = _PRECEDENCE[sign]
+    least = level, level + 1
+    left, right = (t if p >= n else f"({t})" for (t, p), n in zip(parts, least, strict=True))
+    return f"{left} {sign} {right}", level
