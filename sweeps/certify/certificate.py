@@ -27,7 +27,8 @@ from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.runtime.interrupts import Interrupted, is_interrupted
 from symbolic.errors import DseError
-from symbolic.node import Node, conjuncts, references, walk
+from symbolic.node import Node, conjuncts
+from symbolic.ops import both, constant, equal, reference, references, substitute, walk, where
 from symbolic.primitives import PRIMITIVES, arithmetic, choices, functions
 
 _BATCH, _MAX_BOXES = sizes.CERTIFICATE_BATCH, sizes.CERTIFICATE_BOXES
@@ -57,43 +58,63 @@ def write_certificate(
     """
     if not math.isfinite(gap):
         raise DseError("there is no bound yet that a certificate could state: give more time")
-    steps = walk([case.root for case in cases])
+    tests, value, leaves = _join_cases(cases, goal)
+    steps = walk([*tests, value])
     if odd := next((node.op for node in steps if node.op not in _CHECKED), None):
         raise DseError(f"a checker does not know the primitive {odd}: write it in other primitives")
     library = any(PRIMITIVES[node.op].calls_library for node in steps if node.op in PRIMITIVES)
     error = _LIBRARY_ERROR if library else 0.0
-    problems = [
-        BoxProblem(case.root, case.leaves, {**case.sizes, **case.inner_sizes}) for case in cases
-    ]
-    best = next(k for k, c in enumerate(cases) if c.labels.items() <= place.items())
-    indices, value = _best_inner(problems[best], place)
-    target, stated = value - gap * abs(value), value - (gap + error) * abs(value)
-    parts: list[dict[str, Any]] = []
-    for case, problem in zip(cases, problems, strict=True):
-        graph = grid.graphs[case.key]
-        names = {graph.flat(name): name for name in graph.definitions}
-        left = _MAX_BOXES - sum(len(part["boxes"]) for part in parts)
-        boxes = [
-            entry if isinstance(entry, list) else _loosen(entry, stated, error, goal.sign)
-            for entry in _cover(problem, target, left)
-        ]
-        labels = {axis: grid.axes[axis].labels[index] for axis, index in case.labels.items()}
-        axes = dict(zip(problem.dims, problem.sizes.tolist(), strict=True))
-        parts.append({"labels": labels, "axes": axes, **_formulas(problem, names, goal)})
-        parts[-1]["boxes"] = boxes
+    axes = {axis: grid.axes[axis].size for axis in cases[0].labels}
+    axes |= {**cases[0].sizes, **cases[0].inner_sizes}
+    signed = value if goal.sign > 0 else -value
+    problem = BoxProblem(constant(where(both(*tests), signed, math.inf)), leaves, axes)
+    indices, best = _best_point(problem, place)
+    stated = best - (gap + error) * abs(best)
+    names = {g.flat(name): name for g in grid.graphs.values() for name in g.definitions}
+    labels = {axis: list(grid.axes[axis].labels) for axis in axes if axis in grid.axes}
     certificate = {
         "sense": "minimize" if goal.sign > 0 else "maximize",
+        **_formulas(tests, value, leaves, names),
+        "axes": {axis: labels.get(axis) or size for axis, size in axes.items()},
         "gap": gap + error,
-        "incumbent": {"case": best, "indices": indices, "goal": goal.sign * value},
-        "switches": {axis: list(grid.axes[axis].labels) for axis in cases[0].labels},
-        "cases": parts,
+        "incumbent": {"indices": indices, "goal": goal.sign * best},
+        "boxes": [
+            entry if isinstance(entry, list) else _loosen(entry, stated, error, goal.sign)
+            for entry in _cover(problem, best - gap * abs(best))
+        ],
     }
     text = json.dumps(certificate, indent=1, ensure_ascii=False)
     text = re.sub(r'\[\s+("(?:[^"\\]|\\.)*"),\s+(\d+)\s+\]', r"[\1, \2]", text)
     write_atomic(path, text + "\n")
 
 
-def _best_inner(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str, int], float]:
+def _join_cases(
+    cases: Sequence[SwitchCase], goal: Goal
+) -> tuple[list[Node], Node, dict[str, Leaf]]:
+    """Return the conditions and the goal of all cases, with switches as inputs, and their inputs."""
+    leaves: dict[str, Leaf] = {}
+    tests, value = list[Node](), constant(math.nan)
+    for number, case in enumerate(reversed(cases)):
+        swap = {}
+        for name in references(case.root):
+            leaf = case.leaves[name]
+            new = name if leaves.get(name, leaf) is leaf else f"{name} {' '.join(case.key)}"
+            leaves[new], swap[name] = leaf, reference(new)
+        test, signed, _ = substitute(case.root, swap).args
+        own = signed if goal.sign > 0 else signed.args[1]  # -1 times the goal, to maximize it
+        if number:
+            here = both(*(equal(reference(axis), index) for axis, index in case.labels.items()))
+            tests, value = [where(here, test, both(*tests))], where(here, own, value)
+        else:
+            tests, value = conjuncts([test]), own
+    if len(cases) > 1:
+        for axis in cases[0].labels:
+            count = 1 + max(case.labels[axis] for case in cases)
+            leaves[axis] = Leaf(axes=(axis,), array=np.arange(float(count)))
+    return tests, value, leaves
+
+
+def _best_point(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str, int], float]:
     """Return the best point with the given indices, over the axes that have none, and its value."""
     box = problem.whole_box
     for number, axis in enumerate(problem.dims):
@@ -115,13 +136,14 @@ def _loosen(bound: float, stated: float, error: float, sign: float) -> float | N
 
 def _lower_bounds(problem: BoxProblem, boxes: Boxes) -> Floats:
     """Return lower bounds over boxes; for a box of one point, the value."""
-    bounds = problem.bound_boxes(boxes)[0][0].copy()
+    with np.errstate(all="ignore"):
+        bounds = problem.bound_boxes(boxes)[0][0].copy()
     single = np.all(boxes.lo == boxes.hi, axis=0)
     bounds[single] = problem.values(boxes.lo[:, single])
     return bounds
 
 
-def _cover(problem: BoxProblem, target: float, limit: int) -> list[Entry]:
+def _cover(problem: BoxProblem, target: float) -> list[Entry]:
     """Return entries that split the grid into boxes with bounds of at least ``target``.
 
     The entries are in depth-first order, lower parts first.
@@ -143,7 +165,7 @@ def _cover(problem: BoxProblem, target: float, limit: int) -> list[Entry]:
         score = partial(_progress, problem, bounds[bounds < target], target)
         axis_of = best_axis(boxes, score)
         halves, count, end = boxes.halves(axis_of), numbers.size, len(tree)
-        if end + 2 * count > 2 * limit:
+        if end + 2 * count > 2 * _MAX_BOXES:
             raise DseError(
                 f"the certificate would have more than {_MAX_BOXES:,} boxes, because it uses only "
                 "interval arithmetic: accept a gap (gap=0.05), or give the study a smaller grid"
@@ -176,21 +198,19 @@ def _progress(
 # --- Formulas as text
 
 
-def _formulas(problem: BoxProblem, names: Mapping[Node, str], goal: Goal) -> dict[str, Any]:
-    """Return the inputs, equations, conditions and goal of a problem, for the file."""
-    tests, value = conjuncts(problem.root.args[:1]), problem.root.args[1]
-    if goal.sign < 0:  # the objective to minimize is -1 times the goal
-        value = value.args[1]
-    roots = [*tests, value]
+def _formulas(
+    tests: Sequence[Node], value: Node, leaves: Mapping[str, Leaf], names: Mapping[Node, str]
+) -> dict[str, Any]:
+    """Return the goal, conditions, equations and inputs of a problem, for the file."""
     known = {"inf", "nan", *keyword.kwlist}
-    inputs = {name: _identifier(name, known) for name in references(*roots)}
-    texts, equations = _write_nodes(roots, inputs, names, known)
-    quantities = {inputs[name]: _values(name, problem.used_leaves[name]) for name in inputs}
+    inputs = {name: _identifier(name, known) for name in references(*tests, value)}
+    texts, equations = _write_nodes([*tests, value], inputs, names, known)
+    quantities = {inputs[name]: _values(name, leaves[name]) for name in inputs}
     return {
-        "quantities": quantities,
-        "equations": equations,
-        "conditions": [texts[id(test)][0] for test in tests],
         "goal": texts[id(value)][0],
+        "conditions": [texts[id(test)][0] for test in tests],
+        "equations": equations,
+        "quantities": {**quantities, "inf": math.inf, "nan": math.nan},
     }
 
 
@@ -255,7 +275,7 @@ def _text(
         value = node.args[0]
         if isinstance(value, bool):
             return ("0 <= 0" if value else "0 < 0"), 1
-        return repr(value), 9
+        return ("0 - inf", 2) if value == -math.inf else (repr(value), 9)
     sign = PRIMITIVES[node.op].syntax.names[0]
     parts = [texts[id(arg)] for arg in node.args]
     if sign not in _PRECEDENCE:
