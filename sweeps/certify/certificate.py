@@ -28,7 +28,18 @@ from sweeps.grid.grid import Grid, Leaf
 from sweeps.runtime.interrupts import Interrupted, is_interrupted
 from symbolic.errors import DseError
 from symbolic.node import Node, conjuncts
-from symbolic.ops import both, constant, equal, reference, references, substitute, walk, where
+from symbolic.ops import (
+    both,
+    constant,
+    equal,
+    interpret,
+    maximum,
+    reference,
+    references,
+    substitute,
+    walk,
+    where,
+)
 from symbolic.primitives import PRIMITIVES, arithmetic, choices, functions
 
 _BATCH, _MAX_BOXES = sizes.CERTIFICATE_BATCH, sizes.CERTIFICATE_BOXES
@@ -70,7 +81,7 @@ def write_certificate(
     problem = BoxProblem(constant(where(both(*tests), signed, math.inf)), leaves, axes)
     indices, best = _best_point(problem, place)
     stated = best - (gap + error) * abs(best)
-    names = {g.flat(name): name for g in grid.graphs.values() for name in g.definitions}
+    names = {_rewrite(g.flat(n)): n for g in grid.graphs.values() for n in g.definitions}
     labels = {axis: list(grid.axes[axis].labels) for axis in axes if axis in grid.axes}
     certificate = {
         "sense": "minimize" if goal.sign > 0 else "maximize",
@@ -100,10 +111,11 @@ def _join_cases(
             leaf = case.leaves[name]
             new = name if leaves.get(name, leaf) is leaf else f"{name} {' '.join(case.key)}"
             leaves[new], swap[name] = leaf, reference(new)
-        test, signed, _ = substitute(case.root, swap).args
+        test, signed, _ = _rewrite(substitute(case.root, swap)).args
         own = signed if goal.sign > 0 else signed.args[1]  # -1 times the goal, to maximize it
         if number:
             here = both(*(equal(reference(axis), index) for axis, index in case.labels.items()))
+            here = _rewrite(here)
             tests, value = [where(here, test, both(*tests))], where(here, own, value)
         else:
             tests, value = conjuncts([test]), own
@@ -112,6 +124,19 @@ def _join_cases(
             count = 1 + max(case.labels[axis] for case in cases)
             leaves[axis] = Leaf(axes=(axis,), array=np.arange(float(count)))
     return tests, value, leaves
+
+
+#: Primitives that are written in others, so that the checker need not know them.
+_REWRITTEN = {
+    "equal": lambda a, b: both(a <= b, b <= a),
+    "absolute": lambda a: maximum(0.0, maximum(0.0 - a, a)),
+}
+
+
+def _rewrite(root: Node) -> Node:
+    algebra = {op: partial(lambda op, *args: Node(op, args), op) for op in PRIMITIVES}
+    same = {name: reference(name) for name in references(root)}
+    return interpret(root, same, algebra | _REWRITTEN, constant)
 
 
 def _best_point(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str, int], float]:
@@ -210,7 +235,7 @@ def _formulas(
         "goal": texts[id(value)][0],
         "conditions": [texts[id(test)][0] for test in tests],
         "equations": equations,
-        "quantities": {**quantities, "inf": math.inf, "nan": math.nan},
+        "quantities": quantities,
     }
 
 
