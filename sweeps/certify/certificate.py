@@ -1,8 +1,8 @@
-"""Write the certificate of an optimum to a file that a separate program can check.
+"""Write the certificate of an optimum as text that a separate program can check.
 
-The file has the formulas as text, the values of their inputs, the incumbent, and boxes that cover
-the grid, each with a bound. The bounds are those of plain interval arithmetic, so that a checker
-needs no other method: boxes are halved until such a bound closes them.
+The text is JSON: formulas, the values of their inputs, the incumbent, and boxes that cover the
+grid, each with a bound. The bounds are those of plain interval arithmetic, so that a checker needs
+no other method: boxes are halved until such a bound closes them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import keyword
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,24 +21,12 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, BoxProblem, Floats, Indices, best_axis
 from sweeps.certify.optimum import SwitchCase
-from sweeps.files.atomic_write import write_atomic
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.runtime.interrupts import Interrupted, is_interrupted
+from symbolic import ops
 from symbolic.errors import DseError
 from symbolic.node import Node, conjuncts
-from symbolic.ops import (
-    both,
-    constant,
-    equal,
-    interpret,
-    maximum,
-    reference,
-    references,
-    substitute,
-    walk,
-    where,
-)
 from symbolic.primitives import PRIMITIVES, arithmetic, choices, functions
 
 _BATCH, _MAX_BOXES = sizes.CERTIFICATE_BATCH, sizes.CERTIFICATE_BOXES
@@ -54,15 +41,10 @@ _LONG = 80
 Entry = list[Any] | float
 
 
-def write_certificate(
-    path: str | Path,
-    grid: Grid,
-    cases: Sequence[SwitchCase],
-    goal: Goal,
-    place: Mapping[str, int],
-    gap: float,
-) -> None:
-    """Write the proof that no point is better than that at ``place`` by more than a relative gap.
+def certificate_text(
+    grid: Grid, cases: Sequence[SwitchCase], goal: Goal, place: Mapping[str, int], gap: float
+) -> str:
+    """Return the proof that no point is better than that at ``place`` by more than a relative gap.
 
     ``cases`` has the objective for each set of switch labels; ``place`` has an index for each axis
     of the grid. Raise DseError if the proof needs too many boxes, or primitives of the user.
@@ -70,7 +52,7 @@ def write_certificate(
     if not math.isfinite(gap):
         raise DseError("there is no bound yet that a certificate could state: give more time")
     tests, value, leaves = _join_cases(cases, goal)
-    steps = walk([*tests, value])
+    steps = ops.walk([*tests, value])
     if odd := next((node.op for node in steps if node.op not in _CHECKED), None):
         raise DseError(f"a checker does not know the primitive {odd}: write it in other primitives")
     library = any(PRIMITIVES[node.op].calls_library for node in steps if node.op in PRIMITIVES)
@@ -78,10 +60,11 @@ def write_certificate(
     axes = {axis: grid.axes[axis].size for axis in cases[0].labels}
     axes |= {**cases[0].sizes, **cases[0].inner_sizes}
     signed = value if goal.sign > 0 else -value
-    problem = BoxProblem(constant(where(both(*tests), signed, math.inf)), leaves, axes)
+    problem = BoxProblem(ops.constant(ops.where(ops.both(*tests), signed, math.inf)), leaves, axes)
     indices, best = _best_point(problem, place)
     stated = best - (gap + error) * abs(best)
-    names = {_rewrite(g.flat(n)): n for g in grid.graphs.values() for n in g.definitions}
+    flat = {graph.flat(n): n for graph in grid.graphs.values() for n in graph.definitions}
+    names = dict(zip(_rewrite(flat), flat.values(), strict=True))
     labels = {axis: list(grid.axes[axis].labels) for axis in axes if axis in grid.axes}
     certificate = {
         "sense": "minimize" if goal.sign > 0 else "maximize",
@@ -95,48 +78,50 @@ def write_certificate(
         ],
     }
     text = json.dumps(certificate, indent=1, ensure_ascii=False)
-    text = re.sub(r'\[\s+("(?:[^"\\]|\\.)*"),\s+(\d+)\s+\]', r"[\1, \2]", text)
-    write_atomic(path, text + "\n")
+    return re.sub(r'\[\s+("(?:[^"\\]|\\.)*"),\s+(\d+)\s+\]', r"[\1, \2]", text) + "\n"
 
 
 def _join_cases(
     cases: Sequence[SwitchCase], goal: Goal
 ) -> tuple[list[Node], Node, dict[str, Leaf]]:
-    """Return the conditions and the goal of all cases, with switches as inputs, and their inputs."""
+    """Return the conditions and goal of all cases, with the switches as inputs, and the inputs."""
     leaves: dict[str, Leaf] = {}
-    tests, value = list[Node](), constant(math.nan)
+    tests, value = list[Node](), ops.constant(math.nan)
     for number, case in enumerate(reversed(cases)):
         swap = {}
-        for name in references(case.root):
+        for name in ops.references(case.root):
             leaf = case.leaves[name]
             new = name if leaves.get(name, leaf) is leaf else f"{name} {' '.join(case.key)}"
-            leaves[new], swap[name] = leaf, reference(new)
-        test, signed, _ = _rewrite(substitute(case.root, swap)).args
+            leaves[new], swap[name] = leaf, ops.reference(new)
+        test, signed, _ = ops.substitute(case.root, swap).args
         own = signed if goal.sign > 0 else signed.args[1]  # -1 times the goal, to maximize it
         if number:
-            here = both(*(equal(reference(axis), index) for axis, index in case.labels.items()))
-            here = _rewrite(here)
-            tests, value = [where(here, test, both(*tests))], where(here, own, value)
+            here = ops.both(
+                *(ops.equal(ops.reference(axis), index) for axis, index in case.labels.items())
+            )
+            tests, value = [ops.where(here, test, ops.both(*tests))], ops.where(here, own, value)
         else:
             tests, value = conjuncts([test]), own
     if len(cases) > 1:
         for axis in cases[0].labels:
             count = 1 + max(case.labels[axis] for case in cases)
             leaves[axis] = Leaf(axes=(axis,), array=np.arange(float(count)))
+    *tests, value = _rewrite([*tests, value])
     return tests, value, leaves
 
 
 #: Primitives that are written in others, so that the checker need not know them.
-_REWRITTEN = {
-    "equal": lambda a, b: both(a <= b, b <= a),
-    "absolute": lambda a: maximum(0.0, maximum(0.0 - a, a)),
+_REWRITTEN: dict[str, Callable[..., Any]] = {
+    "equal": lambda a, b: ops.both(a <= b, b <= a),
+    "absolute": lambda a: ops.maximum(0.0, ops.maximum(0.0 - a, a)),
 }
 
 
-def _rewrite(root: Node) -> Node:
+def _rewrite(roots: Iterable[Node]) -> list[Node]:
+    roots = list(roots)
     algebra = {op: partial(lambda op, *args: Node(op, args), op) for op in PRIMITIVES}
-    same = {name: reference(name) for name in references(root)}
-    return interpret(root, same, algebra | _REWRITTEN, constant)
+    same = {name: ops.reference(name) for name in ops.references(*roots)}
+    return ops.interpret_all(roots, same, algebra | _REWRITTEN, ops.constant)
 
 
 def _best_point(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str, int], float]:
@@ -145,6 +130,11 @@ def _best_point(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str
     for number, axis in enumerate(problem.dims):
         if axis in place:
             box.lo[number] = box.hi[number] = place[axis]
+    if box.points[0] > _MAX_NUMBERS:
+        raise DseError(
+            f"a certificate compares at most {_MAX_NUMBERS:,} choices with the best, and there are "
+            f"{box.points[0]:,.0f}: give the axis of the choices fewer values"
+        )
     points = box.all_points()
     values = problem.values(points)
     best = int(np.argmin(values))
@@ -174,7 +164,7 @@ def _cover(problem: BoxProblem, target: float) -> list[Entry]:
     The entries are in depth-first order, lower parts first.
     """
     tree: list[Entry] = [math.nan]
-    parts: dict[int, tuple[int, int]] = {}  # the numbers of both parts of a split box
+    lower: dict[int, int] = {}  # number of a split box: that of its lower part; the upper is next
     stack = [(problem.whole_box, np.zeros(1, dtype=np.int64))]
     while stack:
         boxes, numbers = stack.pop()
@@ -186,26 +176,31 @@ def _cover(problem: BoxProblem, target: float) -> list[Entry]:
         bounds = _lower_bounds(problem, boxes)
         for number, bound in zip(numbers.tolist(), bounds.tolist(), strict=True):
             tree[number] = bound
-        boxes, numbers = boxes.take(bounds < target), numbers[bounds < target]
-        score = partial(_progress, problem, bounds[bounds < target], target)
-        axis_of = best_axis(boxes, score)
-        halves, count, end = boxes.halves(axis_of), numbers.size, len(tree)
-        if end + 2 * count > 2 * _MAX_BOXES:
+        is_open = np.flatnonzero(bounds < target)
+        if not is_open.size:
+            continue
+        first = len(tree) + 2 * np.arange(is_open.size)
+        tree += [math.nan] * (2 * is_open.size)
+        if len(tree) > 2 * _MAX_BOXES:
             raise DseError(
                 f"the certificate would have more than {_MAX_BOXES:,} boxes, because it uses only "
                 "interval arithmetic: accept a gap (gap=0.05), or give the study a smaller grid"
             )
-        for k, (number, axis) in enumerate(zip(numbers.tolist(), axis_of.tolist(), strict=True)):
-            tree[number] = [problem.dims[axis], int(halves.lo[axis, k + count])]
-            parts[number] = end + k, end + k + count
-        tree += [math.nan] * (2 * count)
-        if count:
-            stack.append((halves, end + np.arange(2 * count)))
+        boxes = boxes.take(is_open)
+        axis_of = best_axis(boxes, partial(_progress, problem, bounds[is_open], target))
+        halves = boxes.halves(axis_of)
+        middles = halves.hi[axis_of, np.arange(is_open.size)] + 1
+        rows = zip(numbers[is_open], axis_of, middles, first, strict=True)
+        for number, axis, middle, low in np.array(list(rows)).tolist():
+            tree[number], lower[number] = [problem.dims[axis], middle], low
+        stack.append((halves, np.concatenate([first, first + 1])))
     order, waiting = [], [0]
     while waiting:
-        order.append(waiting.pop())
-        waiting += reversed(parts.get(order[-1], ()))
-    return [tree[number] for number in order]
+        number = waiting.pop()
+        order.append(tree[number])
+        if number in lower:
+            waiting += lower[number] + 1, lower[number]
+    return order
 
 
 def _progress(
@@ -228,7 +223,7 @@ def _formulas(
 ) -> dict[str, Any]:
     """Return the goal, conditions, equations and inputs of a problem, for the file."""
     known = {"inf", "nan", *keyword.kwlist}
-    inputs = {name: _identifier(name, known) for name in references(*tests, value)}
+    inputs = {name: _identifier(name, known) for name in ops.references(*tests, value)}
     texts, equations = _write_nodes([*tests, value], inputs, names, known)
     quantities = {inputs[name]: _values(name, leaves[name]) for name in inputs}
     return {
@@ -275,7 +270,7 @@ def _write_nodes(
 
     A node has an equation if it is a quantity of the model, occurs more than once, or is long.
     """
-    steps = walk(roots)
+    steps = ops.walk(roots)
     uses = Counter(id(arg) for node in steps if node.op in PRIMITIVES for arg in node.args)
     texts: dict[int, tuple[str, int]] = {}
     equations: dict[str, str] = {}

@@ -17,7 +17,7 @@ from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.problem import Boxes, Key
 from sweeps.bounds.search import prepare_search
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
-from sweeps.certify.certificate import write_certificate
+from sweeps.certify.certificate import certificate_text
 from sweeps.certify.front import certified_front
 from sweeps.certify.optimum import (
     NO_WINNER,
@@ -28,6 +28,7 @@ from sweeps.certify.optimum import (
     switch_cases,
 )
 from sweeps.certify.targets import certified_boxes
+from sweeps.files.atomic_write import write_atomic
 from sweeps.grid.dataset import preload_xarray
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid, subgrid
@@ -82,10 +83,15 @@ class _ProofState:
         self.stages_left -= 1
 
 
-def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """Return a source that certifies answers; raise DseError if a quantity has no enclosure."""
+def prepare_proof(
+    grid: Grid, query: Query, *, front: bool = False, as_formulas: bool = False
+) -> GridProof:
+    """Return a source that certifies answers; raise DseError if a quantity has no enclosure.
+
+    With ``as_formulas``, a statistic becomes a formula even if it is cheap to compute.
+    """
     plain, tally = grid, SearchStats.start(query.time_limit)
-    grid = expand_statistics(plain)
+    grid = expand_statistics(plain, inputs_move=as_formulas)
     if query.time_limit is not None:
         preload_xarray()
     if not front:  # `certified_front` checks this itself
@@ -212,7 +218,7 @@ class GridProof(GridSource):
         (goal,), ((winner,),) = self.state.query.goals, self.state.winners
         assert winner.place is not None
         cases = self._stage_cases(ObjectiveStage(goals=(goal,)), ())
-        write_certificate(path, self.grid, cases, goal, winner.place, gap)
+        write_atomic(path, certificate_text(self.grid, cases, goal, winner.place, gap))
 
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
@@ -310,10 +316,13 @@ def find_optimum(source: Any, query: Query, certificate: str | Path | None = Non
         return optimum(source, query)
     grid = source.grid
     if query.method == "certified" or query.has_limit:
-        proof = prepare_proof(grid, query)
+        gap = query.gap or 0.0
+        if certificate is not None:  # a better incumbent leaves more of the gap to the boxes
+            query = replace(query, gap=gap / 4)
+        proof = prepare_proof(grid, query, as_formulas=certificate is not None)
         result = optimum(proof, query)
         if certificate is not None and not is_interrupted():
-            proof.write_certificate(certificate, max(query.gap or 0.0, result.attrs["gap"]))
+            proof.write_certificate(certificate, max(gap, result.attrs["gap"]))
         return result
     points = math.prod(grid.shape({*dims_of(grid, query.goals), *query.per}))
     whole = expand_statistics(grid) if points > SCAN_FIRST_POINTS else grid
