@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from sweeps.bounds.problem import Boxes, BoxProblem, Floats, Indices, best_axis
+from sweeps.bounds.problem import Boxes, BoxProblem, Floats, Indices, best_axis, concatenate_boxes
 from sweeps.certify.optimum import SwitchCase
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import Grid, Leaf
@@ -206,13 +206,20 @@ def _cover(problem: BoxProblem, target: float) -> list[Entry]:
 def _progress(
     problem: BoxProblem, bounds: Floats, target: float, halves: Boxes, wide: Indices, axis: int
 ) -> Floats:
-    """Return a score of a way to split boxes: how far it raises their bounds to the target."""
-    low, after = bounds[wide], _lower_bounds(problem, halves).reshape(2, -1)
+    """Return a score of a way to split boxes: how far it raises their bounds to the target.
+
+    The bound at the middle tells what further splits along the axis may gain.
+    """
+    low, count = bounds[wide], wide.size
+    middle = Boxes(halves.lo[:, :count].copy(), halves.hi[:, count:].copy())
+    width = middle.hi[axis] - middle.lo[axis]
+    middle.lo[axis] = middle.hi[axis] = halves.hi[axis, :count]
+    after = _lower_bounds(problem, concatenate_boxes([halves, middle])).reshape(3, -1)
     with np.errstate(all="ignore"):
         share = np.clip((after - low) / (target - low), 0.0, 1.0)
         share = np.where(np.isnan(share), (after > low) / 2 + (after >= target) / 2, share)
-        width = np.log2(1.0 + halves.hi[axis, : wide.size] - halves.lo[axis, : wide.size])
-    return np.asarray(share.min(axis=0) + share.max(axis=0) / 2 + 1e-9 * width)
+    worse, better = np.sort(share[:2], axis=0)
+    return np.asarray(share[2] + 0.3 * worse + 0.15 * better + 1e-9 * np.log2(width))
 
 
 # --- Formulas as text
@@ -221,16 +228,27 @@ def _progress(
 def _formulas(
     tests: Sequence[Node], value: Node, leaves: Mapping[str, Leaf], names: Mapping[Node, str]
 ) -> dict[str, Any]:
-    """Return the goal, conditions, equations and inputs of a problem, for the file."""
+    """Return the goal, conditions, equations and inputs of a problem, for the file.
+
+    A node has an equation if it is a quantity of the model, occurs more than once, or is long.
+    """
     known = {"inf", "nan", *keyword.kwlist}
     inputs = {name: _identifier(name, known) for name in ops.references(*tests, value)}
-    texts, equations = _write_nodes([*tests, value], inputs, names, known)
-    quantities = {inputs[name]: _values(name, leaves[name]) for name in inputs}
+    steps = ops.walk([*tests, value])
+    uses = Counter(id(arg) for node in steps if node.op in PRIMITIVES for arg in node.args)
+    texts: dict[int, tuple[str, int]] = {}
+    equations: dict[str, str] = {}
+    for node in steps:
+        texts[id(node)] = text, _ = _text(node, texts, inputs)
+        is_plain = node.op in ("constant", "reference")
+        if not is_plain and (node in names or uses[id(node)] > 1 or len(text) > _LONG):
+            name = _identifier(names.get(node, "part"), known)
+            equations[name], texts[id(node)] = text, (name, 9)
     return {
         "goal": texts[id(value)][0],
         "conditions": [texts[id(test)][0] for test in tests],
         "equations": equations,
-        "quantities": quantities,
+        "quantities": {inputs[name]: _values(name, leaves[name]) for name in inputs},
     }
 
 
@@ -261,26 +279,6 @@ def _values(name: str, leaf: Leaf) -> float | dict[str, Any]:
             f"{flat.size:,} that are not evenly spaced: give it fewer"
         )
     return {"axes": axes, "values": flat.tolist()}
-
-
-def _write_nodes(
-    roots: Sequence[Node], inputs: Mapping[str, str], names: Mapping[Node, str], known: set[str]
-) -> tuple[dict[int, tuple[str, int]], dict[str, str]]:
-    """Return the text of each node with its precedence, and the equations that the texts use.
-
-    A node has an equation if it is a quantity of the model, occurs more than once, or is long.
-    """
-    steps = ops.walk(roots)
-    uses = Counter(id(arg) for node in steps if node.op in PRIMITIVES for arg in node.args)
-    texts: dict[int, tuple[str, int]] = {}
-    equations: dict[str, str] = {}
-    for node in steps:
-        texts[id(node)] = text, _ = _text(node, texts, inputs)
-        is_plain = node.op in ("constant", "reference")
-        if not is_plain and (node in names or uses[id(node)] > 1 or len(text) > _LONG):
-            name = _identifier(names.get(node, "part"), known)
-            equations[name], texts[id(node)] = text, (name, 9)
-    return texts, equations
 
 
 _PRECEDENCE = {"<": 1, "<=": 1, "+": 2, "-": 2, "*": 3, "/": 3}
