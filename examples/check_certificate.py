@@ -85,7 +85,7 @@ def enclose(op, mode, *args):
         undefined = undefined | a_has_0 & b_has_0 | some(map(np.isinf, numbers[-4:]))
     low = np.maximum(low, 0.0) if op in ("exp", "power") else low
     if op == "power":  # of a negative number or NaN
-        wild = ~(a[0] >= 0) | (a[0] == 0) & ~(b[0] >= 0) | np.isnan(b[0])
+        wild = ~(a[0] >= 0) | (a[0] == 0) & ~(b[0] >= 0) | np.isnan(b[0]) & (a[0] != a[1])
         wild, undefined = wild & ~(np.isnan(low) & (b[0] == b[1])), undefined | wild
         low, high = choose(wild, (-np.inf, np.inf), (low, high))
     return low, high, undefined

@@ -270,8 +270,8 @@ def _values(name: str, leaf: Leaf) -> float | dict[str, Any]:
     axes, flat = list(leaf.axes), array.reshape(-1)
     if array.ndim == 1 and array.size > 2 and np.isfinite(array).all():
         for step in (flat[1] - flat[0], (flat[-1] - flat[0]) / (flat.size - 1)):
-            even = np.append(flat[0] + np.arange(flat.size - 1) * step, flat[-1])
-            if np.array_equal(even, flat):
+            even = flat[0] + np.arange(flat.size) * step
+            if abs(even[-1] - flat[-1]) < 1e-6 * abs(step) and np.array_equal(even[:-1], flat[:-1]):
                 return {"axes": axes, "range": [float(flat[0]), float(step), float(flat[-1])]}
     if flat.size > _MAX_NUMBERS:
         raise DseError(
