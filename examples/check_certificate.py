@@ -63,7 +63,7 @@ def enclose(op, mode, *args):
         above = enclose("/", mode, a, (np.maximum(b[0], least), b[1], b[2]))
         below = enclose("/", mode, a, (b[0], np.minimum(b[1], -least), b[2]))
         parts = (b[1] > 0, above), (b[0] < 0, below), (b_has_0, last)
-        return functools.reduce(join, (choose(*p, (np.nan, np.nan, undefined)) for p in parts))
+        return functools.reduce(join, (choose(*p, (np.nan, np.nan, a[2] | b[2])) for p in parts))
     if op in ("log", "log2", "log10", "sqrt"):
         undefined = undefined | (a[0] < 0)
         a = b = np.where(a[1] < 0, np.nan, np.maximum(a[0], 0.0)), a[1]
