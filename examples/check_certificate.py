@@ -1,12 +1,11 @@
 """Check a certificate of an optimum: python check_certificate.py FILE
 
-The program needs only Python and NumPy, and trusts only the equations, values, conditions and goal
-in FILE. It accepts FILE if it proves that the incumbent meets the conditions and has the stated
-goal, that the boxes cover the grid, and that no point is better by more than the gap. It evaluates
-boxes of one point, and encloses others by intervals, rounded outward. If these are too wide, it
-rounds to nearest; this encloses all values that doubles compute, because it keeps their order.
-In the list of boxes, [axis, index] splits a box; its upper part begins at the index. Other entries
-are bounds of the goal in a box; null says that no point of the box meets the conditions.
+The program needs only Python and NumPy. It accepts FILE if it proves, from its equations, values,
+conditions and goal, that the incumbent meets the conditions and has the stated goal, that the boxes
+cover the grid, and that no point is better by more than the gap. It evaluates boxes of one point,
+and encloses others by intervals, rounded outward, or else to nearest, which encloses all values
+that doubles compute, because it keeps their order. An entry [axis, index] splits a box; its upper
+part begins at the index. Other entries are bounds of a box; null means that no point is feasible.
 """
 
 import ast
@@ -71,18 +70,19 @@ def enclose(op, mode, *args):
     low, high = functools.reduce(np.fmin, corners), functools.reduce(np.fmax, corners)
     undefined = undefined | some(map(np.isnan, corners))
     is_point = (a[0] == a[1]) & (b[0] == b[1])
-    exact, numbers = is_point & (mode == "nearest"), (*corners, *a[:2], *b[:2])
+    exact, ends = is_point & (mode == "nearest"), (*corners, *a[:2], *b[:2])
     if op in ROUNDED:  # whole sums, products and quotients of whole numbers are exact
-        exact = every((np.floor(x) == x) & (abs(x) < 2.0**53) & (op != "sqrt") for x in numbers)
+        exact = every((np.floor(x) == x) & (abs(x) < 2.0**53) & (op != "sqrt") for x in ends)
     for _ in range(ULPS if op in LIBRARY else op in ROUNDED and mode == "outward"):
         moved = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
         low, high = choose(exact, (low, high), moved)
     if op in ("*", "/"):  # if only the corners are NaN, the other values are zero
         zero = np.isnan(low) & ~np.isnan(a[0]) & ~np.isnan(b[0]) & ~is_point
         low, high = choose(zero, (0.0, 0.0), (low, high))
-        b_has_0 = b_has_0 & (op == "/")
-        low, high = choose(b_has_0 & ~np.isnan(low), (-np.inf, np.inf), (low, high))
-        undefined = undefined | a_has_0 & b_has_0 | some(map(np.isinf, numbers[-4:]))
+        low, high = choose(b_has_0 & ~np.isnan(low) & (op == "/"), (-np.inf, np.inf), (low, high))
+        a_inf, b_inf = (np.isinf(x[0]) | np.isinf(x[1]) for x in (a, b))
+        x, y = (b_inf, b_has_0) if op == "*" else (b_has_0, b_inf)
+        undefined = undefined | a_has_0 & x | a_inf & y
     low = np.maximum(low, 0.0) if op in ("exp", "power") else low
     if op == "power":  # of a negative number or NaN
         wild = ~(a[0] >= 0) | (a[0] == 0) & ~(b[0] >= 0) | np.isnan(b[0]) & (a[0] != a[1])
