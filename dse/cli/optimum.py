@@ -291,6 +291,7 @@ def _note_intervals(answer: Answer, study: StudyData) -> Answer:
 @method_option("prove that none is better (certified)")
 @search_limit_option
 @gap_option
+@option("--certificate FILE", "Write a proof that examples/check_certificate.py can check")
 def optimum(source: Source, ties: bool, where: list[str], at: list[str], **options: Any) -> Answer:
     """Find the best configurations, of a study, store or file of measurements.
 
@@ -311,7 +312,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: list[str], **optio
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the search; convert the time limit to the time that is left."""
-    named = ("method", "time_limit", "gap", "within", "epsilon")
+    named = ("method", "time_limit", "gap", "within", "epsilon", "certificate")
     limits = nonempty_options({name: options.get(name) for name in named})
     if "time_limit" in limits:
         limits["time_limit"] = time_left(limits["time_limit"])

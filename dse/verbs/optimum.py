@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.progress import ProgressOption, show_progress
@@ -32,6 +33,7 @@ def optimum(
     method: str = "auto",
     time_limit: float | None = None,
     gap: float | None = None,
+    certificate: str | Path | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
     """Find the best configurations of a study or a Dataset, without storing the grid of a study.
@@ -64,6 +66,9 @@ def optimum(
             (``sweeps.sources.grid_proof.GridProof.result_attributes``).
         time_limit, gap (float, optional): Limits of a certified search: time in seconds, and
             relative gap to the optimum (default 0).
+        certificate (path, optional): File for a proof of the optimum by ``method="certified"``,
+            which ``examples/check_certificate.py`` checks. It takes one objective, and neither
+            ``per``, ``top``, ``ties`` nor ``within``. The time limit does not count its writing.
         progress (bool): Show progress on standard error after one second.
 
     Raises:
@@ -88,11 +93,22 @@ def optimum(
     modifiers = {"top": top != 1, "ties": ties, "within": within is not None}
     modifiers |= {"objectives": len(goals) > 1, "method": method not in ("auto", "scan")}
     modifiers |= {"time_limit": time_limit is not None, "gap": gap is not None}
+    plain = (
+        method == "certified"
+        and not axes
+        and not any(modifiers[name] for name in ("top", "ties", "within", "objectives"))
+    )
+    if certificate is not None and not plain:
+        raise DseError(
+            "a certificate is a proof of one optimum: give one objective and method='certified' "
+            "(--method certified), and leave out per, top, ties and within"
+        )
 
     def compute(source: ScanSource) -> xr.Dataset:
         from sweeps.sources.grid_proof import find_optimum
 
-        return find_optimum(source, build_query(goals, tuple(source.sizes), per=axes, **options))
+        query = build_query(goals, tuple(source.sizes), per=axes, **options)
+        return find_optimum(source, query, certificate)
 
     about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": modifiers}
     with time_limited(time_limit), show_progress(progress, "searching", goals[0].sign):

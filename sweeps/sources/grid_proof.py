@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.problem import Boxes, Key
 from sweeps.bounds.search import prepare_search
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
+from sweeps.certify.certificate import certificate_text
 from sweeps.certify.front import certified_front
 from sweeps.certify.optimum import (
     NO_WINNER,
@@ -26,6 +28,7 @@ from sweeps.certify.optimum import (
     switch_cases,
 )
 from sweeps.certify.targets import certified_boxes
+from sweeps.files.atomic_write import write_atomic
 from sweeps.grid.dataset import preload_xarray
 from sweeps.grid.goals import Goal, dims_of, objective_name, objective_node
 from sweeps.grid.grid import Grid, subgrid
@@ -80,10 +83,15 @@ class _ProofState:
         self.stages_left -= 1
 
 
-def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """Return a source that certifies answers; raise DseError if a quantity has no enclosure."""
+def prepare_proof(
+    grid: Grid, query: Query, *, front: bool = False, as_formulas: bool = False
+) -> GridProof:
+    """Return a source that certifies answers; raise DseError if a quantity has no enclosure.
+
+    With ``as_formulas``, a statistic becomes a formula even if it is cheap to compute.
+    """
     plain, tally = grid, SearchStats.start(query.time_limit)
-    grid = expand_statistics(plain)
+    grid = expand_statistics(plain, inputs_move=as_formulas)
     if query.time_limit is not None:
         preload_xarray()
     if not front:  # `certified_front` checks this itself
@@ -205,6 +213,13 @@ class GridProof(GridSource):
         search.winners[stage.number].append((some or [NO_WINNER])[0])
         return some
 
+    def write_certificate(self, path: str | Path, gap: float) -> None:
+        """Write a proof that the optimum is best up to a gap, for a separate checker."""
+        (goal,), ((winner,),) = self.state.query.goals, self.state.winners
+        assert winner.place is not None
+        cases = self._stage_cases(ObjectiveStage(goals=(goal,)), ())
+        write_atomic(path, certificate_text(self.grid, cases, goal, winner.place, gap))
+
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
@@ -292,7 +307,7 @@ class GridProof(GridSource):
         }
 
 
-def find_optimum(source: Any, query: Query) -> xr.Dataset:
+def find_optimum(source: Any, query: Query, certificate: str | Path | None = None) -> xr.Dataset:
     """Return the optimum of any source. The attribute ``method`` says how a grid was searched.
 
     ``"auto"`` scans small grids, and also larger grids if several ranks are wanted. In other grids
@@ -302,7 +317,14 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
         return optimum(source, query)
     grid = source.grid
     if query.method == "certified" or query.has_limit:
-        return optimum(prepare_proof(grid, query), query)
+        gap = query.gap or 0.0
+        if certificate is not None:  # a better incumbent leaves more of the gap to the boxes
+            query = replace(query, gap=gap / 4)
+        proof = prepare_proof(grid, query, as_formulas=certificate is not None)
+        result = optimum(proof, query)
+        if certificate is not None and not is_interrupted():
+            proof.write_certificate(certificate, max(gap, result.attrs["gap"]))
+        return result
     points = math.prod(grid.shape({*dims_of(grid, query.goals), *query.per}))
     whole = expand_statistics(grid) if points > SCAN_FIRST_POINTS else grid
     if points > SCAN_FIRST_POINTS and any(

@@ -35,6 +35,7 @@ what is shown to people, drawn or part of a page
     dse/plots/*
     dse/validation/__init__.py MAX_LABEL_SCORES
     stochastic/work/pmf.py _LONG
+    sweeps/certify/certificate.py _LONG
     stochastic/work/arguments.py _SHORT
     symbolic/resolve.py _MAX_NAMED
     symbolic/answer.py
@@ -52,6 +53,7 @@ formats, flags and codes
     dse/importers/profilers/profiler_csv.py _PREFIXES
     sweeps/nest/statistics.py MEAN STD
     sweeps/certify/borders.py NO_BORDER
+    sweeps/certify/certificate.py _PRECEDENCE
     sweeps/store/untrusted.py _SLACK
     symbolic/expression.py _NOT_PRECEDENCE _SIGN_PRECEDENCE
     symbolic/units.py _BINARY _SCALES
