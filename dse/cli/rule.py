@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dse
 from dse.cli.command import UNPROVEN, command, input_errors, new_file, read_study, set_exit_status
 from dse.cli.optimum import parse_share

@@ -100,13 +100,13 @@ def fit_front(sample: Sample, formulas: Sequence[str], tests: Sequence[str], lea
     front: dict[int, RuleTree] = {}
     least = math.inf
     for size in range(1, leaves + 1):
-        found: list[tuple[float, RuleTree]] = []
+        options: list[tuple[float, RuleTree]] = []
         if size == 1 or sample.problem.is_free:
             worst, chosen = _best_set(regrets, size)
-            found.append((worst, Choice(formulas=tuple(formulas[k] for k in chosen))))
+            options.append((worst, Choice(formulas=tuple(formulas[k] for k in chosen))))
         if size > 1:
-            found.append(_threshold_tree(regrets, formulas, values, size))
-        worst, tree = min(found, key=lambda each: each[0])
+            options.append(_threshold_tree(regrets, formulas, values, size))
+        worst, tree = min(options, key=lambda each: each[0])
         if worst < least:
             least, front[size] = worst, tree
         if least <= limit:

@@ -307,13 +307,13 @@ def search_above(grid: Grid, goal: Goal, limit: float, time_limit: float | None)
     with np.errstate(all="ignore"):
         winner = replace(NO_WINNER, value=limit, bound=limit)
         for case in proof._stage_cases(stage, ()):
-            space, found = case.merged_problem({}, proof.state.stats), Incumbent()
-            found.tighten(winner.value)
-            improve = partial(coordinate_descent, space.problem, found, proof.state.stats)
-            bound = search(space.problem, found, proof.state.stats, improve)
-            place, value = winner.place, found.value
-            if found.place is not None:
-                inner = space.grid_place(found.place)
+            space, incumbent = case.merged_problem({}, proof.state.stats), Incumbent()
+            incumbent.tighten(winner.value)
+            improve = partial(coordinate_descent, space.problem, incumbent, proof.state.stats)
+            bound = search(space.problem, incumbent, proof.state.stats, improve)
+            place, value = winner.place, incumbent.value
+            if incumbent.place is not None:
+                inner = space.grid_place(incumbent.place)
                 value = case.improve_inner(inner, value)
                 place = dict(zip(grid.axes, case.grid_index(grid, inner), strict=True))
             bound = min(winner.bound, bound, value)
