@@ -24,7 +24,7 @@ from dse.cli.options import file_option, names_option, option, study_argument, t
 @file_option("--check FILE", "Certify the rule of a file that --out wrote", exists=True)
 @time_limit_option("Seconds for the search")
 def rule(study: str, features: list[str], **options: Any) -> Any:
-    """Find the shortest rule for the values of an axis, with a proof of its worst regret.
+    """Find a short rule for the values of an axis, with a proof of its worst regret.
 
     The regret is the objective at the rule's choice, divided by the least objective of all choices.
     The proof is about the model, not about a GPU. The exit status is 3 if the worst regret is not

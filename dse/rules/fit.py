@@ -1,4 +1,4 @@
-"""Find the shortest rule whose worst regret is proven to be at most a limit."""
+"""Find a short rule whose worst regret is proven to be at most a limit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _POINTS, _TESTED, _ADDED = 1200, 100_000, 60
 _STARTS, _ROUNDS = 3, 40
 #: Values of the objective up to which a proof evaluates all of them: minutes on two cores.
 _MAX_SCANNED = 2e11
-#: Share of the tolerance that a rule may use on the sample. The rest makes the proof cheaper.
-_SLACK = 0.8
+#: Shares of the tolerance that a rule may use at the points of the fit and at tested points. The
+#: rest is for the points that only the proof evaluates: a proof takes longer than a fit.
+_SLACK, _TESTED_SLACK = 0.55, 0.85
 #: Formulas among which a tree of thresholds may choose at its leaves.
 _TREE_FORMULAS = 24
 #: Regret of an infeasible choice: the formula is proven to have a value where it is below this.
@@ -213,7 +214,7 @@ def find_rule(
     tests: Sequence[str],
     time_limit: float | None,
 ) -> tuple[RuleTree, Proof, dict[int, float]]:
-    """Return the shortest rule, its certificate, and the worst regrets of all sizes on the sample.
+    """Return a short rule, its certificate, and the worst regrets of all sizes on the sample.
 
     Each point at which a rule has more regret than allowed joins the sample, and a new rule is
     fitted. If no rule is good enough, return the best one with its certificate.
@@ -223,7 +224,7 @@ def find_rule(
     formulas, texts = problem.formulas(), [*problem.inputs, *tests]
     texts += [f"{down} / {up}" for up, down in problem.terms()[0]]
     points = draw_points(problem, _POINTS, rng)
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         sample = Sample(problem, points)
         if not np.nanmin(sample.best, initial=math.inf) > 0:
             raise DseError(
@@ -237,8 +238,9 @@ def find_rule(
         tested = Sample(problem, draw_points(problem, _TESTED, rng))
         regret = np.nan_to_num(tested.regret_of(tree), nan=1.0)
         worse = np.argsort(-regret)[:_ADDED]
-        worse = worse[regret[worse] > limit]
-        if is_possible and worse.size and time.monotonic() < deadline:
+        worse = worse[regret[worse] > 1.0 + _TESTED_SLACK * within]
+        is_last = number == _ROUNDS - 1 or time.monotonic() >= deadline
+        if is_possible and worse.size and not is_last:
             points = join_points(points, tested.select(worse))
             continue
         left = None if time_limit is None else max(deadline - time.monotonic(), 1.0)
@@ -248,10 +250,9 @@ def find_rule(
             index = {axis: int(at[worst]) for axis, at in tested.indices.items()}
             at = _point(problem, index)
             proof = replace(proof, worst=float(regret[worst]), point=at, index=index)
-        if proof.bound <= limit or not is_possible or time.monotonic() >= deadline:
+        if proof.worst <= limit or not is_possible or is_last:
             break
-        if proof.worst > limit:
-            points = join_points(points, *near_points(problem, proof.index))
+        points = join_points(points, *near_points(problem, proof.index))
     return tree, proof, front
 
 

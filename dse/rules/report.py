@@ -120,7 +120,7 @@ def certified_rule(
     check: str | Path | None,
     time_limit: float | None,
 ) -> RuleReport:
-    """Return the shortest rule within a tolerance, or the certificate of a given one."""
+    """Return a short rule within a tolerance, or the certificate of a given one."""
     if not 0 < within < math.inf or leaves < 1:
         raise DseError(f"within={within} and leaves={leaves}: expected a positive share, and >= 1")
     if out is not None and Path(out).suffix not in SUFFIXES:

@@ -1,4 +1,4 @@
-"""Define the verb `rule`: the shortest decision rule with a certified worst regret."""
+"""Define the verb `rule`: a short decision rule with a certified worst regret."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rule(
     check: str | Path | None = None,
     time_limit: float | None = None,
 ) -> RuleReport:
-    """Find the shortest decision rule for an axis, with a certificate of its worst regret.
+    """Find a short decision rule for an axis, with a certificate of its worst regret.
 
     The regret of a value is the objective at this value, divided by the least objective over all
     values of the axis. A rule compares formulas with thresholds, or compares the predicted

@@ -194,8 +194,8 @@ def test_errors_say_what_to_write(model: str, options: dict[str, Any], message: 
 
 def test_command(model: str, tmp_path: Path) -> None:
     (tmp_path / "splits.toml").write_text(
-        'model = "splits.py"\n[axes]\ngroups = { start = 1, stop = 20, step = 1 }\nn_sms = [8, 13]\n'
-        "kv_tiles = [1, 2, 5, 17]\nsplits = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+        'model = "splits.py"\n[axes]\ngroups = { start = 1, stop = 20, step = 1 }\n'
+        "n_sms = [8, 13]\nkv_tiles = [1, 2, 5, 17]\nsplits = [1, 2, 3, 4, 5, 6, 7, 8]\n"
     )
     out = tmp_path / "rule.c"
     words = [str(tmp_path / "splits.toml"), "--of", "splits", "--minimize", "tile_time"]
