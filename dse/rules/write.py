@@ -1,32 +1,40 @@
-"""Write a rule as a Python function, a C function and a table, and read it back."""
+"""Write a rule as a Python function, as a C function, and as a table."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
-import json
-import re
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from dse.rules.sample import RuleProblem
-from dse.rules.tree import (
-    Choice,
-    RuleTree,
-    Threshold,
-    choices,
-    node_text,
-    tree_from_json,
-    tree_to_json,
-)
-from symbolic.errors import DseError
-from symbolic.ops import Node
+from dse.rules.problem import RuleProblem
+from dse.rules.tree import Choice, RuleTree, choices
+from symbolic.node import Node, walk
+from symbolic.primitives import PRIMITIVES
 
-SUFFIXES = (".py", ".c", ".csv")
-_RECORD = "rule as data: "
-#: Definitions that make formulas mean the same in each language.
-_PYTHON = """import math
-from math import sqrt
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """A language that a rule is written in.
+
+    ``operations`` has the texts of primitives that differ from those of loop nests; a choice
+    evaluates one arm only. ``function`` has places for a name, arguments and a body.
+    """
+
+    definitions: str
+    operations: Mapping[str, str]
+    function: str
+    number: str
+    end: str
+    test: tuple[str, ...]
+    least: str
+
+
+PYTHON = Language(
+    definitions="""import math
+from math import exp, inf, log, log2, log10, nan, pow, sqrt
 
 
 def minimum(a, b):
@@ -34,7 +42,7 @@ def minimum(a, b):
 
 
 def maximum(a, b):
-    return b if a < b else a
+    return a if b < a else b
 
 
 def floor(a):
@@ -43,96 +51,137 @@ def floor(a):
 
 def ceil(a):
     return float(math.ceil(a))
-"""
-_C = """#include <math.h>
 
+
+""",
+    operations={
+        "where": "({1} if {0} else {2})",
+        "divide": "({2} if {1} == 0.0 else {0} / {1})",
+        "absolute": "abs({0})",
+        "both": "{0} and {1}",
+        "either": "{0} or {1}",
+    },
+    function="def {0}({1}):\n{2}",
+    number="",
+    end="",
+    test=("if {}:",),
+    least="""candidates = ({candidates})
+return min(candidates, key=lambda value: predicted({inputs}, value))""",
+)
+# FMA contraction would round differently from Python
+C = Language(
+    definitions="""#include <math.h>
+#define inf INFINITY
+#define nan NAN
+
+/* Compile with -ffp-contract=off, so that it rounds as Python does. */
 static double minimum(double a, double b) { return a < b ? a : b; }
-static double maximum(double a, double b) { return a < b ? b : a; }
-"""
+static double maximum(double a, double b) { return b < a ? a : b; }
+
+""",
+    operations={
+        "where": "({0} ? {1} : {2})",
+        "divide": "({1} == 0.0 ? {2} : {0} / {1})",
+        "absolute": "fabs({0})",
+        "both": "{0} && {1}",
+        "either": "{0} || {1}",
+        "negate": "!{0}",
+    },
+    function="double {0}({1}) {{\n{2}}}\n",
+    number="double ",
+    end=";",
+    test=("if ({}) {{", "}"),
+    least="""const double candidates[] = {{{candidates}}};
+double best = candidates[0];
+for (int k = 1; k < {count}; k++)
+    if (predicted({inputs}, candidates[k]) < predicted({inputs}, best)) best = candidates[k];
+return best;""",
+)
+SUFFIXES = {".py": PYTHON, ".c": C, ".csv": None}
+
+
+def node_text(node: Node, language: Language = PYTHON, names: Mapping[Node, str] = {}) -> str:
+    """Return a formula as text of a language. Some of its parts may have names.
+
+    Numbers are written with a decimal point, so that C divides them as doubles.
+    """
+    if node in names:
+        return names[node]
+    if node.op == "reference":
+        return str(node.args[0])
+    if node.op == "constant":
+        return repr(float(node.args[0]))
+    parts = [node_text(arg, language, names) for arg in node.args]
+    if not _is_call(node, language):
+        for place, arg in enumerate(node.args):
+            if parts[place].startswith("-") or not (arg in names or _is_call(arg, language)):
+                parts[place] = f"({parts[place]})"
+    return language.operations.get(node.op, _nest(node)).format(*parts)
+
+
+def _nest(node: Node) -> str:
+    return PRIMITIVES[node.op].nest if node.op in PRIMITIVES else "("
+
+
+def _is_call(node: Node, language: Language) -> bool:
+    """True if the text of a node needs no parentheses inside an operation, nor its arguments."""
+    text = language.operations.get(node.op, _nest(node))
+    return "(" in text.split("{")[0] and node.op != "divide"
 
 
 def rule_text(problem: RuleProblem, tree: RuleTree, comment: str, suffix: str) -> str:
-    """Return a rule in the format of a suffix, with a comment and the rule as data."""
-    record = {"of": problem.axis.name, "minimize": problem.objective, "rule": tree_to_json(tree)}
-    lines = [*comment.splitlines(), _RECORD + json.dumps(record)]
-    if suffix == ".py":
-        head = "".join(f"# {line}".rstrip() + "\n" for line in lines)
-        return f"{head}\n{_PYTHON}{_python(problem, tree)}"
-    if suffix == ".c":
-        # FMA contraction would round differently from Python
-        head = "".join(f" * {line}".rstrip() + "\n" for line in lines).replace("*/", "* /")
-        note = " * Compile with -ffp-contract=off, so that it rounds as Python does.\n"
-        return f"/*\n{head}{note} */\n{_C}\n{_c(problem, tree)}"
-    if suffix == ".csv":
-        return "".join(f"# {line}\n" for line in lines) + _table(tree, problem.axis.name)
-    raise DseError(f"expected a name that ends in {', '.join(SUFFIXES)}, was given {suffix!r}")
+    """Return a rule in the format of a suffix, below a comment."""
+    language = SUFFIXES[suffix]
+    lines = "".join(f"{'//' if suffix == '.c' else '#'} {line}\n" for line in comment.splitlines())
+    if language is None:
+        return lines + _table(tree, problem.axis.name)
+    body = "".join(f"    {line}\n" for line in _lines(problem, tree, language))
+    text = _function(problem.axis.name, problem.inputs, body, language)
+    if any(len(leaf.formulas) > 1 for leaf in choices(tree)):
+        text = f"{_prediction(problem, language)}\n\n{text}"
+    return f"{lines}\n{language.definitions}{text}"
 
 
-def _text(problem: RuleProblem, formula: str | Node) -> str:
-    node = problem.parse(formula) if isinstance(formula, str) else formula
-    return node_text(node, problem.constants)
+def python_definitions(problem: RuleProblem) -> list[ast.FunctionDef]:
+    """Return the functions that a Python file of a rule may define besides the rule."""
+    body = ast.parse(PYTHON.definitions + _prediction(problem, PYTHON)).body
+    return [each for each in body if isinstance(each, ast.FunctionDef)]
 
 
-def _needs_cost(tree: RuleTree) -> bool:
-    return any(len(leaf.formulas) > 1 for leaf in choices(tree))
+def _function(name: str, arguments: tuple[str, ...], body: str, language: Language) -> str:
+    typed = ", ".join(language.number + argument for argument in arguments)
+    return language.function.format(name, typed, body)
 
 
-def _python(problem: RuleProblem, tree: RuleTree) -> str:
-    arguments, axis = ", ".join(problem.inputs), problem.axis.name
-    cost = _text(problem, problem.node)
-    result = ""
-    if _needs_cost(tree):
-        result += f"\n\ndef predicted({arguments}, {axis}):\n    return {cost}\n"
-    body = "\n".join(_python_lines(problem, tree, "    "))
-    return f"{result}\n\ndef {axis}({arguments}):\n{body}\n"
+def _prediction(problem: RuleProblem, language: Language) -> str:
+    """Return a function that computes the objective; parts that it uses twice have names."""
+    steps = [node for node in walk([problem.node]) if node.op in PRIMITIVES]
+    uses = Counter(arg for node in steps for arg in node.args)
+    names, body = dict[Node, str](), ""
+    for node in steps:
+        if uses[node] > 1 and not node.is_boolean:
+            text = node_text(node, language, names)
+            names[node] = f"part_{len(names) + 1}"
+            body += f"    {language.number}{names[node]} = {text}{language.end}\n"
+    body += f"    return {node_text(problem.node, language, names)}{language.end}\n"
+    return _function("predicted", (*problem.inputs, problem.axis.name), body, language)
 
 
-def _python_lines(problem: RuleProblem, tree: RuleTree, indent: str) -> list[str]:
-    if isinstance(tree, Threshold):
-        test = f"{indent}if {_text(problem, tree.formula)} <= {tree.limit!r}:"
-        yes = _python_lines(problem, tree.yes, indent + "    ")
-        return [test, *yes, *_python_lines(problem, tree.no, indent)]
-    texts = [_text(problem, formula) for formula in tree.formulas]
+def _lines(problem: RuleProblem, tree: RuleTree, language: Language) -> Iterator[str]:
+    if not isinstance(tree, Choice):
+        first, *last = language.test
+        yield first.format(node_text(tree.test, language))
+        yield from (f"    {line}" for line in _lines(problem, tree.yes, language))
+        yield from last
+        yield from _lines(problem, tree.no, language)
+        return
+    texts = [node_text(formula, language) for formula in tree.formulas]
     if len(texts) == 1:
-        return [f"{indent}return {texts[0]}"]
-    arguments = ", ".join(problem.inputs)
-    lines = [f"{indent}candidates = ("]
-    lines += [f"{indent}    {text}," for text in texts]
-    call = f"predicted({arguments}, value)"
-    return [*lines, f"{indent})", f"{indent}return min(candidates, key=lambda value: {call})"]
-
-
-def _c(problem: RuleProblem, tree: RuleTree) -> str:
-    arguments = ", ".join(f"double {name}" for name in problem.inputs)
-    axis, result = problem.axis.name, ""
-    if _needs_cost(tree):
-        cost = _text(problem, problem.node)
-        result = (
-            f"static double predicted({arguments}, double {axis}) {{\n    return {cost};\n}}\n\n"
-        )
-    body = "\n".join(_c_lines(problem, tree, "    "))
-    return f"{result}double {axis}({arguments}) {{\n{body}\n}}\n"
-
-
-def _c_lines(problem: RuleProblem, tree: RuleTree, indent: str) -> list[str]:
-    if isinstance(tree, Threshold):
-        test = f"{indent}if ({_text(problem, tree.formula)} <= {tree.limit!r}) {{"
-        yes = _c_lines(problem, tree.yes, indent + "    ")
-        return [test, *yes, f"{indent}}}", *_c_lines(problem, tree.no, indent)]
-    texts = [_text(problem, formula) for formula in tree.formulas]
-    if len(texts) == 1:
-        return [f"{indent}return {texts[0]};"]
-    arguments = ", ".join(problem.inputs)
-    lines = [f"{indent}const double candidates[] = {{"]
-    lines += [f"{indent}    {text}," for text in texts]
-    lines += [f"{indent}}};", f"{indent}double best = candidates[0];"]
-    lines += [f"{indent}for (int k = 1; k < {len(texts)}; k++)"]
-    new, old = (f"predicted({arguments}, {each})" for each in ("candidates[k]", "best"))
-    return [
-        *lines,
-        f"{indent}    if ({new} < {old}) best = candidates[k];",
-        f"{indent}return best;",
-    ]
+        yield f"return {texts[0]}{language.end}"
+        return
+    rows, inputs = "".join(f"\n    {text}," for text in texts) + "\n", ", ".join(problem.inputs)
+    text = language.least.format(candidates=rows, inputs=inputs, count=len(texts))
+    yield from text.splitlines()
 
 
 def _table(tree: RuleTree, axis: str) -> str:
@@ -143,34 +192,12 @@ def _table(tree: RuleTree, axis: str) -> str:
 
     def rows(part: RuleTree, tests: tuple[str, ...]) -> None:
         if isinstance(part, Choice):
-            writer.writerow([" and ".join(tests) or "always", " or ".join(part.formulas)])
+            texts = map(node_text, part.formulas)
+            writer.writerow([" and ".join(tests) or "always", " or ".join(texts)])
         else:
-            rows(part.yes, (*tests, f"{part.formula} <= {part.limit!r}"))
-            rows(part.no, (*tests, f"{part.formula} > {part.limit!r}"))
+            test = node_text(part.test)
+            rows(part.yes, (*tests, test))
+            rows(part.no, (*tests, f"not ({test})"))
 
     rows(tree, ())
     return out.getvalue()
-
-
-def read_rule(path: str | Path) -> dict[str, Any]:
-    """Return the record of a rule that `rule_text` wrote: ``of``, ``minimize`` and ``rule``."""
-    text = Path(path).read_text(encoding="utf-8")
-    match = re.search(rf"^[ #*]*{_RECORD}(\{{.*\}})$", text, re.MULTILINE)
-    if match is None:
-        raise DseError(f"{path} has no line {_RECORD!r}: expected a file that dse rule wrote")
-    result: dict[str, Any] = json.loads(match[1])
-    result["rule"] = tree_from_json(result["rule"])
-    return result
-
-
-def check_same_code(problem: RuleProblem, tree: RuleTree, path: str | Path) -> None:
-    """Raise DseError if the code of a file is not that of its rule, because somebody changed it."""
-    text = Path(path).read_text(encoding="utf-8")
-    fresh = rule_text(problem, tree, "", Path(path).suffix)
-    head, _, code = text.partition(_RECORD)
-    is_comment = all(line.startswith(("#", "/*", " *")) for line in head.splitlines())
-    if not is_comment or "*/" in head or code != fresh.partition(_RECORD)[2]:
-        raise DseError(
-            f"{path}: the code differs from the rule in its comment, so a proof of one says "
-            "nothing of the other: write the rule again with --out"
-        )

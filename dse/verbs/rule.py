@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dse.progress import ProgressOption, show_progress
 from dse.study.study import StudyData
-from dse.verbs.sources import SourceLike, load_if_study_file
+from dse.verbs.query import verb
+from dse.verbs.sources import SourceLike, map_studies
+from sweeps.runtime.interrupts import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     from dse.rules.report import RuleReport
 
 
+@verb
 def rule(
     source: SourceLike,
     *,
@@ -25,18 +30,19 @@ def rule(
     out: str | Path | None = None,
     check: str | Path | None = None,
     time_limit: float | None = None,
+    progress: ProgressOption = False,
 ) -> RuleReport:
     """Find a short decision rule for an axis, with a certificate of its worst regret.
 
     The regret of a value is the objective at this value, divided by the least objective over all
     values of the axis. A rule compares formulas with thresholds, or compares the predicted
-    objective at several formulas. Its leaves are the formulas that it can choose. A rule is fitted
-    to points; a scan of all points, or branch and bound, then proves its worst regret or finds a
-    worse point, which is added to the points.
+    objective at several formulas. Its leaves are the formulas that it may choose. A rule is fitted
+    to some points; branch and bound over all points then proves its worst regret, or finds a worse
+    point, which joins the points of the next fit.
 
     Parameters:
         source (Study or path): Study with the axis, and with the inputs of the rule as other axes.
-        of (str): Axis of numbers that the rule chooses.
+        of (str): Axis of numbers that the rule chooses; default: the name of the checked function.
         minimize (str, optional): Positive quantity or formula; default: the study's ``best``, or
             ``time``.
         within (float): Largest allowed worst regret, as a share: 0.05 for 5 %.
@@ -44,29 +50,75 @@ def rule(
         features (str or list of str): Formulas that thresholds may test, besides the inputs.
         out (path, optional): File for the rule: a Python function (``.py``), a C function (``.c``)
             or a table (``.csv``).
-        check (path, optional): File that ``out`` wrote. Its rule is certified, and none is fitted.
-        time_limit (float, optional): Seconds for the search.
+        check (path, optional): Python file with a function of the inputs, named after the axis: it
+            is certified, and no rule is fitted.
+        time_limit (float, optional): Seconds, after which the certificate has a wider bound.
+        progress (bool): Show progress on standard error after one second.
 
     Returns:
-        RuleReport: The rule, its certificate, and the worst regret on the sample of shorter rules.
+        RuleReport: The rule, its certificate, and the certificates of shorter rules.
 
     Raises:
-        DseError: The study has no such axis, or the rule cannot be written.
+        DseError: The study has no such axis, or the rule cannot be certified.
     """
-    from dse.rules.report import certified_rule
-    from sweeps.grid.goals import texts_of
+    from dse.rules.write import SUFFIXES
 
-    data = load_if_study_file(source)
-    if not isinstance(data, StudyData):
-        raise DseError("a rule needs a study with one model: give a Study, or its file")
-    return certified_rule(
-        data,
-        of=of,
-        minimize=minimize,
+    if not 0 < within < math.inf or leaves < 1:
+        raise DseError(f"within={within} and leaves={leaves}: expected a positive share, and >= 1")
+    if out is not None and Path(out).suffix not in SUFFIXES:
+        raise DseError(f"{out}: expected a name that ends in {', '.join(SUFFIXES)}")
+    options = of, minimize, within, leaves, features, check
+    with time_limited(time_limit), show_progress(progress, "proving", -1):
+        report = map_studies(source, lambda study: _certify(study, *options), "rule")
+    if isinstance(report, dict):
+        raise DseError("the study compares several models: name one model to make a rule for")
+    if out is not None:
+        from sweeps.files.atomic_write import write_atomic
+
+        write_atomic(out, report.text(Path(out).suffix))
+    return report
+
+
+def _certify(
+    study: StudyData,
+    of: str | None,
+    minimize: str | None,
+    within: float,
+    leaves: int,
+    features: str | Sequence[str],
+    check: str | Path | None,
+) -> RuleReport:
+    from dse.rules.fit import find_rule, mean_regret
+    from dse.rules.problem import RuleProblem
+    from dse.rules.prove import prove
+    from dse.rules.read import read_rule, read_statements
+    from dse.rules.report import RuleReport
+    from dse.rules.tree import count_leaves
+    from sweeps.grid.goals import texts_of
+    from sweeps.runtime.search_loop import SearchStats
+
+    best = study.best or {}
+    goal = minimize or best.get("minimize", "" if "maximize" in best else "time")
+    if not isinstance(goal, str) or not goal:
+        raise DseError("a rule needs one objective to minimize: name it, minimize='time'")
+    if of is None and check is not None:
+        names = (getattr(each, "name", None) for each in read_statements(check))
+        of = next((name for name in names if name in study.grid().axes), None)
+    if of is None:
+        raise DseError("name the axis that the rule chooses: of='splits'")
+    stats, problem = SearchStats.start(None), RuleProblem.from_study(study, goal, of)
+    if check is None:
+        tests = [problem.parse(text) for text in texts_of(features, "features")]
+        front = find_rule(problem, within, leaves, tests, stats)
+    else:
+        tree = read_rule(problem, check)
+        proof = prove(problem, tree, stats, limit=1 + within, gap=0.01)
+        front = {count_leaves(tree): (tree, proof)}
+    tree = front[max(front)][0]
+    return RuleReport(
+        problem=problem,
+        tree=tree,
         within=within,
-        leaves=leaves,
-        features=texts_of(features, "features"),
-        out=out,
-        check=check,
-        time_limit=time_limit,
+        front={size: proof for size, (_, proof) in front.items()},
+        mean=mean_regret(problem, tree),
     )

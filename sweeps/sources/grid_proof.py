@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from stochastic import sizes
 from sweeps.bounds.best_as_axis import InnerAxes, best_as_axes
 from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.problem import Boxes, Key
-from sweeps.bounds.search import Incumbent, prepare_search, search
+from sweeps.bounds.search import prepare_search
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
 from sweeps.certify.front import certified_front
 from sweeps.certify.optimum import (
@@ -23,7 +22,6 @@ from sweeps.certify.optimum import (
     SwitchCase,
     Winner,
     best_in_cell,
-    coordinate_descent,
     ranked_winners,
     switch_cases,
 )
@@ -38,7 +36,6 @@ from sweeps.query.source import (
     ObjectiveStage,
     Query,
     RankedPoints,
-    build_query,
     check_listable,
     describe_near_best,
     places_in_whole,
@@ -292,33 +289,6 @@ class GridProof(GridSource):
             "points_visited": tally.visited_points,
             "points_excluded": excluded if excluded < 2**63 else float(excluded),
         }
-
-
-def search_above(grid: Grid, goal: Goal, limit: float, time_limit: float | None) -> Winner:
-    """Return the worst point at which a maximized goal is above ``limit``, with its certificate.
-
-    All boxes with an upper bound of at most ``limit`` are discarded, so the proof that no point is
-    above it needs fewer boxes than a search for the maximum. Then the point is None, and value and
-    bound are ``limit``. If the time is up, the bound is above the value.
-    """
-    query = build_query([goal], tuple(grid.axes), method="certified", time_limit=time_limit)
-    proof, limit = prepare_proof(grid, query), goal.sign * limit
-    stage = ObjectiveStage(goals=query.goals, number=0)
-    with np.errstate(all="ignore"):
-        winner = replace(NO_WINNER, value=limit, bound=limit)
-        for case in proof._stage_cases(stage, ()):
-            space, incumbent = case.merged_problem({}, proof.state.stats), Incumbent()
-            incumbent.tighten(winner.value)
-            improve = partial(coordinate_descent, space.problem, incumbent, proof.state.stats)
-            bound = search(space.problem, incumbent, proof.state.stats, improve)
-            place, value = winner.place, incumbent.value
-            if incumbent.place is not None:
-                inner = space.grid_place(incumbent.place)
-                value = case.improve_inner(inner, value)
-                place = dict(zip(grid.axes, case.grid_index(grid, inner), strict=True))
-            bound = min(winner.bound, bound, value)
-            winner = Winner(place=place, value=value, bound=bound, is_settled=False)
-    return replace(winner, value=goal.sign * winner.value, bound=goal.sign * winner.bound)
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:
