@@ -22,7 +22,7 @@ from dse.signals import time_left
 @option("--minimize Q", "Objective; default: that of the study's [best], or time")
 @option("--within X%", "Largest worst regret", default="5%", callback=parse_share)
 @option("--leaves N", "Largest number of formulas", type=click.IntRange(min=1), default=8)
-@names_option("--features", "Formulas that thresholds may test, separated by commas")
+@names_option("--formulas", "Further formulas that may be leaves, separated by commas")
 @file_option("--out FILE", "File for the rule: .py, .c or .csv")
 @file_option("--check FILE", "Certify the rule of a Python file", exists=True)
 @time_limit_option("Seconds, after which the certificate has a wider bound")

@@ -20,26 +20,24 @@ from sweeps.grid.lazy_statistics import LazyStatistic
 from sweeps.grid.replaced_axes import value_tests
 from symbolic.errors import DseError
 from symbolic.expression import parse
-from symbolic.intervals import Decision, Interval, enclose, interval_algebra
+from symbolic.intervals import Interval, enclose, interval_algebra
 from symbolic.node import Node, constant, references, substitute, walk
-from symbolic.ops import both, ceil, floor, interpret_arrays, maximum, minimum, sqrt
+from symbolic.ops import both, ceil, floor, interpret_arrays, maximum, minimum, sqrt, where
 from symbolic.statistics import StatisticName
 
-_MAX_VALUES = sizes.REPLACED_VALUES
+_MAX_VALUES, _FEW = sizes.RULE_VALUES, sizes.RULE_CONSTANTS
 #: Factors of rounded shares, and divisors of rounded quotients. Neighbors differ by at most a
 #: factor of 2, so one of them is near the best.
 _FILLS, _PARTS = (1, 2, 3, 4, 6, 8), (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROOTS = (4, 8, 12, 16, 24, 32, 40, 64)
-#: Number of constants that are tried on a long axis.
-_FEW = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleProblem:
     """An objective over a grid, and the axis whose value a rule chooses.
 
-    ``node`` is the objective, and ``feasible`` the condition for its points, as formulas of the
-    quantities that vary. ``extremes`` has the values of the quantities of the other axes.
+    ``node`` is the objective as a formula of the quantities that vary; it is infinite where a
+    constraint excludes the point. ``extremes`` has the values of the quantities of the other axes.
     """
 
     study: StudyData
@@ -47,7 +45,6 @@ class RuleProblem:
     objective: str
     axis: Axis
     node: Node
-    feasible: Node
     extremes: dict[str, RangeExtremes]
     constants: dict[str, Node]
 
@@ -82,8 +79,10 @@ class RuleProblem:
             elif name != of:
                 extremes[name] = RangeExtremes(leaf, [others.index(a) for a in leaf.axes])
         node, feasible = (_fold(substitute(each, constants)) for each in (node, feasible))
+        if feasible is not constant(True):
+            node = constant(where(feasible, node, math.inf))
         known = {*interval_algebra(), "constant", "reference"}
-        if bad := [step.op for step in walk([node, feasible]) if step.op not in known]:
+        if bad := [step.op for step in walk([node]) if step.op not in known]:
             raise DseError(f"{objective} has no bounds over boxes, because of {bad[0]}")
         if of not in references(node):
             raise DseError(f"{objective} does not depend on {of}: there is nothing to choose")
@@ -93,7 +92,6 @@ class RuleProblem:
             objective=objective,
             axis=axis,
             node=node,
-            feasible=feasible,
             extremes=extremes,
             constants=constants,
         )
@@ -119,11 +117,6 @@ class RuleProblem:
         """Return the quantities with one value on which the objective depends."""
         needed = references(self.grid.graph.flatten(self.study._parse_formula(self.objective)))
         return {name: node for name, node in self.constants.items() if name in needed}
-
-    @property
-    def is_free(self) -> bool:
-        """True if no constraint excludes values of the axis."""
-        return self.axis.name not in references(self.feasible)
 
     def parse(self, text: str, read: Callable[..., Node] = parse) -> Node:
         """Return a formula of the inputs, with numbers in place of quantities with one value."""
@@ -161,28 +154,21 @@ class RuleProblem:
         ``ceil(kv_tiles / splits)``, gives the least value.
         """
         values = np.sort(self.axis.values)
-        few = np.unique(np.geomspace(1, values.size, _FEW).round().astype(int)) - 1
+        some = np.unique(np.geomspace(1, values.size, _FEW).round().astype(int)) - 1
+        some = np.arange(values.size) if values.size <= _FEW else some
+        result = [constant(float(value)) for value in values[some]]
         if not np.array_equal(values, np.arange(values[0], values[0] + values.size)):
-            few = np.arange(values.size) if values.size <= _FEW**2 else few
-            return [constant(float(v)) for v in values[few]]
+            return result
         caps, wholes = self.rounded_terms()
         fills = [floor(float(k) * cap) for cap in caps for k in _FILLS]
         parts = [ceil(whole / float(c)) for whole in wholes for c in _PARTS]
-        roots = [
-            floor(sqrt(inside / float(c)))
-            for whole in wholes
-            for inside in (whole, *(whole * cap for cap in caps))
-            for c in _ROOTS
-        ]
+        inside = [whole * cap for whole in wholes for cap in caps] + wholes
+        roots = [floor(sqrt(each / float(c))) for each in inside for c in _ROOTS]
         rounded = [floor(ceil(root / cap) * cap) for cap in caps for root in roots]
         smaller = [minimum(a, b) for a in fills[:4] for b in (*parts, *roots)]
-        low, high = float(values[0]), float(values[-1])
         full = [*fills, *parts, *roots, *rounded, *smaller]
-        constants = values if values.size <= 2 * _FEW else values[few]
-        return [
-            *(constant(float(v)) for v in constants),
-            *(_fold(maximum(low, minimum(high, node))) for node in full),
-        ]
+        low, high = float(values[0]), float(values[-1])
+        return [*result, *(_fold(maximum(low, minimum(high, node))) for node in full)]
 
     def rounded_terms(self) -> tuple[list[Node], list[Node]]:
         """Return b / a for each rounded term a * axis / b of the objective, and c for c / axis."""
@@ -241,12 +227,11 @@ class BoxCosts:
         values = problem.axis.values[:, None]
         shape = (values.size, boxes.lo.shape[1])
         at = {**self.known, problem.axis.name: Interval(values, values)}
-        cost, allowed = enclose([problem.node, problem.feasible], at, outward=False)
-        if not isinstance(cost, Interval) or not isinstance(allowed, Decision):
+        cost = enclose([problem.node], at, outward=False)[0]
+        if not isinstance(cost, Interval):
             raise DseError(f"{problem.objective} is a condition: expected a number")
-        sure = allowed.certain & np.logical_not(cost.may_be_nan)
-        self.low = np.broadcast_to(np.where(allowed.possible, cost.lo, math.inf), shape)
-        self.high = np.broadcast_to(np.where(sure, cost.hi, math.inf), shape)
+        self.low = np.broadcast_to(cost.lo, shape)
+        self.high = np.broadcast_to(np.where(cost.may_be_nan, math.inf, cost.hi), shape)
         self.best = self.low.min(axis=0)
 
     def enclose(self, node: Node) -> Any:

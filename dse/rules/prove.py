@@ -15,12 +15,7 @@ from sweeps.runtime.progress import report_best
 from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
 
-#: Objectives that are bounded together, and points above the limit that end a search.
-BATCH, FOUND = sizes.RULE_BATCH, sizes.RULE_POINTS
-#: Open boxes above which the last ones come first, to save memory.
-POOL = sizes.SEARCH_POOL
-#: One of this number of boxes has a corner that is evaluated: it may be a counterexample.
-_CORNERS = 8
+_BATCH, _POOL, _WORST = sizes.RULE_BATCH, sizes.RULE_POOL, sizes.RULE_POINTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +43,7 @@ class _RegretSearch:
         self.boxes, self.bounds = problem.whole_box, np.array([math.inf])
         self.above = self.boxes.lo[:, :0]
         self.closed, self.worst, self.place = 0.0, 0.0, tuple(0 for _ in self.above)
-        self.batch = max(BATCH // problem.axis.size, 1)
+        self.batch = max(_BATCH // problem.axis.size, 1)
         self.visit(random_points(problem, self.batch, 0))
 
     def regret(self, boxes: Boxes) -> Floats:
@@ -70,7 +65,7 @@ class _RegretSearch:
         if regret.max(initial=0.0) > self.worst:
             self.worst = float(regret.max())
             self.place = tuple(points[:, int(regret.argmax())].tolist())
-        order = np.argsort(-regret)[:FOUND]
+        order = np.argsort(-regret)[:_WORST]
         self.above = np.append(self.above, points[:, order[regret[order] > self.stop_above]], 1)
 
     def has_open_pieces(self) -> bool:
@@ -83,10 +78,10 @@ class _RegretSearch:
 
     def step(self) -> None:
         """Halve the boxes with the highest bounds, and evaluate some of their corners."""
-        rank = -self.bounds if self.bounds.size < POOL else -np.arange(self.bounds.size)
+        rank = -self.bounds if self.bounds.size < _POOL else -np.arange(self.bounds.size)
         order = np.argsort(rank, kind="stable")
         halves = self._halves(self.boxes.take(order[: self.batch]))
-        self.visit(halves.hi[:, ::_CORNERS])
+        self.visit(halves.hi[:, ::8])
         bounds, rest = self.regret(halves), order[self.batch :]
         single = np.all(halves.lo == halves.hi, axis=0)
         self.record(halves.lo[:, single], bounds[single])

@@ -132,7 +132,7 @@ class _Reader(ast.NodeTransformer):
         arguments = ", ".join([*self.problem.inputs, "value"])
         call = f"min(candidates, key=lambda value: predicted({arguments}))"
         choice = self.names.get("candidates")
-        is_plain = self.problem.is_free and not {"min", "predicted"} & self.names.keys()
+        is_plain = not {"min", "predicted"} & self.names.keys()
         if is_plain and ast.unparse(value) == call and isinstance(choice, ast.Tuple):
             return tuple(self.formula(each, parse) for each in choice.elts)
         return (self.formula(value, parse),)

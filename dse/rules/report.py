@@ -8,8 +8,8 @@ from typing import Any
 
 from dse.rules.problem import RuleProblem
 from dse.rules.prove import Proof
-from dse.rules.tree import RuleTree, choices
-from dse.rules.write import node_text, rule_text
+from dse.rules.tree import RuleTree
+from dse.rules.write import rule_rows, rule_text
 from symbolic.answer import Answer, Report, Table
 
 
@@ -53,6 +53,8 @@ class RuleReport(Report):
         problem, proof, study = self.problem, self.proof, self.problem.study
         spans = [
             f"{a.name} {a.coordinate[0]} to {a.coordinate[-1]} ({a.size:,} values)"
+            if a.size > 1
+            else f"{a.name} {a.coordinate[0]}"
             for a in problem.other_axes
         ]
         point = ", ".join(f"{name} = {value}" for name, value in self.worst_point.items())
@@ -95,15 +97,16 @@ class RuleReport(Report):
 
     def _answer(self) -> Answer:
         front = [[n, proof.worst, proof.bound] for n, proof in self.front.items()]
-        formulas = [[node_text(each)] for leaf in choices(self.tree) for each in leaf.formulas]
-        columns = ("leaves", "worst regret", "at most")
+        choices = Table(
+            columns=("if", self.problem.axis.name), rows=rule_rows(self.tree), is_open=True
+        )
+        proofs = Table(
+            title="certified rules", columns=("leaves", "worst regret", "at most"), rows=front
+        )
         return Answer(
             kind="RuleReport",
             title=f"rule for {self.problem.axis.name} with {self.leaves} leaves",
-            tables=[
-                Table(title="formulas", rows=formulas, is_open=True),
-                Table(title="certified rules", columns=columns, rows=front),
-            ],
+            tables=[choices, proofs],
             certificate=self.certificate,
             data=self.to_dict(),
         )

@@ -134,7 +134,10 @@ def rule_text(problem: RuleProblem, tree: RuleTree, comment: str, suffix: str) -
     language = SUFFIXES[suffix]
     lines = "".join(f"{'//' if suffix == '.c' else '#'} {line}\n" for line in comment.splitlines())
     if language is None:
-        return lines + _table(tree, problem.axis.name)
+        out = io.StringIO()
+        rows = [("if", problem.axis.name), *rule_rows(tree)]
+        csv.writer(out, lineterminator="\n").writerows(rows)
+        return lines + out.getvalue()
     body = "".join(f"    {line}\n" for line in _lines(problem, tree, language))
     text = _function(problem.axis.name, problem.inputs, body, language)
     if any(len(leaf.formulas) > 1 for leaf in choices(tree)):
@@ -184,20 +187,12 @@ def _lines(problem: RuleProblem, tree: RuleTree, language: Language) -> Iterator
     yield from text.splitlines()
 
 
-def _table(tree: RuleTree, axis: str) -> str:
-    """Return a row for each leaf: the tests on its path, and its formulas."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["if", axis])
-
-    def rows(part: RuleTree, tests: tuple[str, ...]) -> None:
-        if isinstance(part, Choice):
-            texts = map(node_text, part.formulas)
-            writer.writerow([" and ".join(tests) or "always", " or ".join(texts)])
-        else:
-            test = node_text(part.test)
-            rows(part.yes, (*tests, test))
-            rows(part.no, (*tests, f"not ({test})"))
-
-    rows(tree, ())
-    return out.getvalue()
+def rule_rows(tree: RuleTree, tests: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return a row for each formula of a rule: the tests on its path, and the formula."""
+    if not isinstance(tree, Choice):
+        test = node_text(tree.test)
+        yes = rule_rows(tree.yes, (*tests, test))
+        return [*yes, *rule_rows(tree.no, (*tests, f"not ({test})"))]
+    texts = [node_text(formula) for formula in tree.formulas]
+    least = ["it has the least prediction"] if len(texts) > 1 else []
+    return [(" and ".join([*tests, *least]) or "always", text) for text in texts]

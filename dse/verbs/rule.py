@@ -26,7 +26,7 @@ def rule(
     minimize: str | None = None,
     within: float = 0.05,
     leaves: int = 8,
-    features: str | Sequence[str] = (),
+    formulas: str | Sequence[str] = (),
     out: str | Path | None = None,
     check: str | Path | None = None,
     time_limit: float | None = None,
@@ -35,10 +35,10 @@ def rule(
     """Find a short decision rule for an axis, with a certificate of its worst regret.
 
     The regret of a value is the objective at this value, divided by the least objective over all
-    values of the axis. A rule compares formulas with thresholds, or compares the predicted
-    objective at several formulas. Its leaves are the formulas that it may choose. A rule is fitted
-    to some points; branch and bound over all points then proves its worst regret, or finds a worse
-    point, which joins the points of the next fit.
+    values of the axis. A rule computes a few formulas, its leaves, and returns the one with the
+    least predicted objective: no tree of thresholds with these leaves has less regret. The formulas
+    are fitted to some points; branch and bound over all points then proves the worst regret, or
+    finds a worse point, which joins the points of the next fit.
 
     Parameters:
         source (Study or path): Study with the axis, and with the inputs of the rule as other axes.
@@ -47,7 +47,8 @@ def rule(
             ``time``.
         within (float): Largest allowed worst regret, as a share: 0.05 for 5 %.
         leaves (int): Largest number of formulas.
-        features (str or list of str): Formulas that thresholds may test, besides the inputs.
+        formulas (str or list of str): Formulas that may be leaves, besides those derived from the
+            objective.
         out (path, optional): File for the rule: a Python function (``.py``), a C function (``.c``)
             or a table (``.csv``).
         check (path, optional): Python file with a function of the inputs, named after the axis: it
@@ -67,7 +68,7 @@ def rule(
         raise DseError(f"within={within} and leaves={leaves}: expected a positive share, and >= 1")
     if out is not None and Path(out).suffix not in SUFFIXES:
         raise DseError(f"{out}: expected a name that ends in {', '.join(SUFFIXES)}")
-    options = of, minimize, within, leaves, features, check
+    options = of, minimize, within, leaves, formulas, check
     with time_limited(time_limit), show_progress(progress, "proving", -1):
         report = map_studies(source, lambda study: _certify(study, *options), "rule")
     if isinstance(report, dict):
@@ -85,7 +86,7 @@ def _certify(
     minimize: str | None,
     within: float,
     leaves: int,
-    features: str | Sequence[str],
+    formulas: str | Sequence[str],
     check: str | Path | None,
 ) -> RuleReport:
     from dse.rules.fit import find_rule, mean_regret
@@ -108,8 +109,8 @@ def _certify(
         raise DseError("name the axis that the rule chooses: of='splits'")
     stats, problem = SearchStats.start(None), RuleProblem.from_study(study, goal, of)
     if check is None:
-        tests = [problem.parse(text) for text in texts_of(features, "features")]
-        front = find_rule(problem, within, leaves, tests, stats)
+        more = [problem.parse(text) for text in texts_of(formulas, "formulas")]
+        front = find_rule(problem, within, leaves, more, stats)
     else:
         tree = read_rule(problem, check)
         proof = prove(problem, tree, stats, limit=1 + within, gap=0.01)

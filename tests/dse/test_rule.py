@@ -151,7 +151,7 @@ def test_bounds_over_boxes_contain_the_regret_at_points(model: str) -> None:
     assert np.any(at < bound)
 
 
-def test_thresholds_choose_among_unequal_values(model: str, tmp_path: Path) -> None:
+def test_a_rule_chooses_among_unequal_values(model: str, tmp_path: Path) -> None:
     report = study(model, [1, 2, 4, 16]).rule(of="splits", minimize="tile_time", within=0.5)
     rule = python_rule(report, tmp_path)
     worst = worst_by_brute_force(rule, [1, 2, 4, 16])
@@ -166,6 +166,15 @@ def test_infeasible_choices_are_infinitely_bad(model: str, tmp_path: Path) -> No
     assert report.proof.worst <= worst <= report.proof.bound <= 2.0
     for number in (2.0, 3.0):
         assert proven(report.problem, Choice(formulas=(constant(number),))).worst == math.inf
+
+
+def test_given_formulas_may_be_leaves(model: str) -> None:
+    text = "where(n_sms <= 13, 5, 7)"
+    report = study(model, [1, 5, 7]).rule(
+        of="splits", minimize="(splits - where(n_sms <= 13, 5, 7)) ** 2 + 1", formulas=text
+    )
+    assert report.tree == Choice(formulas=(report.problem.parse(text),))
+    assert report.proof.bound == 1
 
 
 def test_time_limit_ends_the_proof_with_a_wider_bound(model: str) -> None:
@@ -318,7 +327,7 @@ def test_a_changed_prediction_is_refused(model: str, tmp_path: Path) -> None:
         ({"of": "splits", "out": "rule.txt"}, "ends in .py, .c, .csv"),
         ({"of": "splits", "check": "rule.c"}, "expected a Python file"),
         ({}, "name the axis"),
-        ({"of": "splits", "features": "splits / 2"}, "is no axis or value"),
+        ({"of": "splits", "formulas": "splits / 2"}, "is no axis or value"),
         ({"of": "splits", "minimize": "tile_time - 1000"}, "not positive"),
         ({"of": "splits", "minimize": "groups"}, "does not depend on splits"),
         ({"of": "splits", "minimize": "best(tile_time, n_sms) + splits"}, "no objective with best"),
