@@ -32,7 +32,7 @@ _FILLS, _PARTS = (1, 2, 3, 4, 6, 8), (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROOTS = (4, 8, 12, 16, 24, 32, 40, 64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RuleProblem:
     """An objective over a grid, and the axis whose value a rule chooses.
 
@@ -86,15 +86,9 @@ class RuleProblem:
             raise DseError(f"{objective} has no bounds over boxes, because of {bad[0]}")
         if of not in references(node):
             raise DseError(f"{objective} does not depend on {of}: there is nothing to choose")
-        return cls(
-            study=study,
-            grid=grid,
-            objective=objective,
-            axis=axis,
-            node=node,
-            extremes=extremes,
-            constants=constants,
-        )
+        if not extremes:
+            raise DseError(f"{of} is the only axis, so a rule has no inputs: use optimum")
+        return cls(study, grid, objective, axis, node, extremes, constants)
 
     @property
     def whole_box(self) -> Boxes:

@@ -40,11 +40,12 @@ class _RegretSearch:
     ) -> None:
         self.problem, self.tree, self.limit, self.gap = problem, tree, limit, gap
         self.stop_above = limit if stop else math.inf
-        self.boxes, self.bounds = problem.whole_box, np.array([math.inf])
-        self.above = self.boxes.lo[:, :0]
+        self.boxes, self.bounds = problem.whole_box.take(slice(0)), np.empty(0)
+        self.above = self.boxes.lo
         self.closed, self.worst, self.place = 0.0, 0.0, tuple(0 for _ in self.above)
         self.batch = max(_BATCH // problem.axis.size, 1)
         self.visit(random_points(problem, self.batch, 0))
+        self.add(problem.whole_box)
 
     def regret(self, boxes: Boxes) -> Floats:
         """Return upper bounds of the regret over boxes; they are exact for points."""
@@ -81,13 +82,18 @@ class _RegretSearch:
         rank = -self.bounds if self.bounds.size < _POOL else -np.arange(self.bounds.size)
         order = np.argsort(rank, kind="stable")
         halves = self._halves(self.boxes.take(order[: self.batch]))
+        rest = order[self.batch :]
+        self.boxes, self.bounds = self.boxes.take(rest), self.bounds[rest]
         self.visit(halves.hi[:, ::8])
-        bounds, rest = self.regret(halves), order[self.batch :]
-        single = np.all(halves.lo == halves.hi, axis=0)
-        self.record(halves.lo[:, single], bounds[single])
+        self.add(halves)
+
+    def add(self, boxes: Boxes) -> None:
+        """Bound boxes, and keep those of more than one point as open."""
+        bounds, single = self.regret(boxes), np.all(boxes.lo == boxes.hi, axis=0)
+        self.record(boxes.lo[:, single], bounds[single])
         self.closed = max(self.closed, float(bounds[single].max(initial=0.0)))
-        self.boxes = concatenate_boxes([self.boxes.take(rest), halves.take(~single)])
-        self.bounds = np.concatenate([self.bounds[rest], bounds[~single]])
+        self.boxes = concatenate_boxes([self.boxes, boxes.take(~single)])
+        self.bounds = np.append(self.bounds, bounds[~single])
 
     def _halves(self, boxes: Boxes) -> Boxes:
         """Return the halves of boxes along the axis with the widest relative range of values."""

@@ -13,7 +13,7 @@ from dse.rules.write import rule_rows, rule_text
 from symbolic.answer import Answer, Report, Table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class RuleReport(Report):
     """A rule for the values of an axis, with the certificate of its worst regret.
 

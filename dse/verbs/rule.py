@@ -62,64 +62,47 @@ def rule(
     Raises:
         DseError: The study has no such axis, or the rule cannot be certified.
     """
-    from dse.rules.write import SUFFIXES
-
-    if not 0 < within < math.inf or leaves < 1:
-        raise DseError(f"within={within} and leaves={leaves}: expected a positive share, and >= 1")
-    if out is not None and Path(out).suffix not in SUFFIXES:
-        raise DseError(f"{out}: expected a name that ends in {', '.join(SUFFIXES)}")
-    options = of, minimize, within, leaves, formulas, check
-    with time_limited(time_limit), show_progress(progress, "proving", -1):
-        report = map_studies(source, lambda study: _certify(study, *options), "rule")
-    if isinstance(report, dict):
-        raise DseError("the study compares several models: name one model to make a rule for")
-    if out is not None:
-        from sweeps.files.atomic_write import write_atomic
-
-        write_atomic(out, report.text(Path(out).suffix))
-    return report
-
-
-def _certify(
-    study: StudyData,
-    of: str | None,
-    minimize: str | None,
-    within: float,
-    leaves: int,
-    formulas: str | Sequence[str],
-    check: str | Path | None,
-) -> RuleReport:
     from dse.rules.fit import find_rule, mean_regret
     from dse.rules.problem import RuleProblem
     from dse.rules.prove import prove
     from dse.rules.read import read_rule, read_statements
     from dse.rules.report import RuleReport
     from dse.rules.tree import count_leaves
+    from dse.rules.write import SUFFIXES
+    from sweeps.files.atomic_write import write_atomic
     from sweeps.grid.goals import texts_of
     from sweeps.runtime.search_loop import SearchStats
 
-    best = study.best or {}
-    goal = minimize or best.get("minimize", "" if "maximize" in best else "time")
-    if not isinstance(goal, str) or not goal:
-        raise DseError("a rule needs one objective to minimize: name it, minimize='time'")
-    if of is None and check is not None:
-        names = (getattr(each, "name", None) for each in read_statements(check))
-        of = next((name for name in names if name in study.grid().axes), None)
-    if of is None:
-        raise DseError("name the axis that the rule chooses: of='splits'")
-    stats, problem = SearchStats.start(None), RuleProblem.from_study(study, goal, of)
-    if check is None:
-        more = [problem.parse(text) for text in texts_of(formulas, "formulas")]
-        front = find_rule(problem, within, leaves, more, stats)
-    else:
-        tree = read_rule(problem, check)
-        proof = prove(problem, tree, stats, limit=1 + within, gap=0.01)
-        front = {count_leaves(tree): (tree, proof)}
-    tree = front[max(front)][0]
-    return RuleReport(
-        problem=problem,
-        tree=tree,
-        within=within,
-        front={size: proof for size, (_, proof) in front.items()},
-        mean=mean_regret(problem, tree),
-    )
+    if not 0 < within < math.inf or leaves < 1:
+        raise DseError(f"within={within} and leaves={leaves}: expected a positive share, and >= 1")
+    if out is not None and Path(out).suffix not in SUFFIXES:
+        raise DseError(f"{out}: expected a name that ends in {', '.join(SUFFIXES)}")
+
+    def certify(study: StudyData) -> RuleReport:
+        best = study.best or {}
+        goal = minimize or best.get("minimize", "" if "maximize" in best else "time")
+        if not isinstance(goal, str) or not goal:
+            raise DseError("a rule needs one objective to minimize: name it, minimize='time'")
+        names = [getattr(each, "name", "") for each in read_statements(check)] if check else []
+        axis = of or next((name for name in names if name in study.grid().axes), None)
+        if axis is None:
+            raise DseError("name the axis that the rule chooses: of='splits'")
+        stats, problem = SearchStats.start(None), RuleProblem.from_study(study, goal, axis)
+        if check is None:
+            more = [problem.parse(text) for text in texts_of(formulas, "formulas")]
+            front = find_rule(problem, within, leaves, more, stats)
+        else:
+            tree = read_rule(problem, check)
+            proof = prove(problem, tree, stats, limit=1 + within, gap=0.01)
+            front = {count_leaves(tree): (tree, proof)}
+        tree = front[max(front)][0]
+        proofs = {size: proof for size, (_, proof) in front.items()}
+        return RuleReport(problem, tree, within, proofs, mean_regret(problem, tree))
+
+    with time_limited(time_limit), show_progress(progress, "proving", -1):
+        report = map_studies(source, certify, "rule")
+    if isinstance(report, dict):
+        raise DseError("the study compares several models: name one model to make a rule for")
+    if out is not None:
+        write_atomic(out, report.text(Path(out).suffix))
+    return report

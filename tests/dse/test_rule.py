@@ -168,6 +168,21 @@ def test_infeasible_choices_are_infinitely_bad(model: str, tmp_path: Path) -> No
         assert proven(report.problem, Choice(formulas=(constant(number),))).worst == math.inf
 
 
+@pytest.mark.parametrize("sms", [[8], [8, 9]])
+def test_studies_of_one_or_two_points(model: str, sms: list[int]) -> None:
+    axes = {"groups": [7], "kv_tiles": [30], "n_sms": sms, "splits": [1, 2, 3, 50]}
+    small = dse.Study(model=model, axes=axes)
+    report = small.rule(of="splits", minimize="tile_time")
+    assert report.proof.worst == report.proof.bound == 1
+    bad = proven(report.problem, Choice(formulas=(constant(50.0),)))
+    best = {n: min(time_of(7, 30, n, s) for s in (1, 2, 3)) for n in sms}
+    assert bad.worst == bad.bound == max(time_of(7, 30, n, 50) / best[n] for n in sms)
+    with pytest.raises(DseError, match="the only axis"):
+        dse.Study(
+            model=model, axes={"splits": [1, 2]}, set={"groups": 1, "kv_tiles": 2, "n_sms": 3}
+        ).rule(of="splits", minimize="tile_time")
+
+
 def test_given_formulas_may_be_leaves(model: str) -> None:
     text = "where(n_sms <= 13, 5, 7)"
     report = study(model, [1, 5, 7]).rule(
