@@ -101,6 +101,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "RULE_ROUNDS": (100, None, "fits of a rule, each to more points"),
     "RULE_LEAVES": (1 << 10, None, "leaves of a rule that is checked"),
     "RULE_BATCH": (1 << 16, 64, "bounds of objectives that are computed together"),
+    "RULE_VISITED": (1 << 13, 64, "points that are evaluated before the proof of a rule"),
     "RULE_POOL": (1 << 20, 31, "open boxes above which the last ones come first"),
     "RULE_POINTS": (64, 3, "worst points of a batch that join the fit"),
     "EXTREMES_TABLE": (1 << 24, 17, "numbers of the table of extremes of a leaf"),

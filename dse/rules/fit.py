@@ -45,7 +45,7 @@ def find_rule(
             )
         rules = fit_front(costs, formulas, leaves, 1.0 + _SLACK * within, stats)
         *shorter, size = rules
-        proof = prove(problem, rules[size], stats, limit=limit, stop=True)
+        proof = prove(problem, rules[size], stats, limit=limit, stop=True, seed=number)
         is_possible = costs.regret(rules[size]).max() <= limit
         if not proof.above.size or stats.is_late or not is_possible or number == _ROUNDS - 1:
             break

@@ -15,7 +15,8 @@ from sweeps.runtime.progress import report_best
 from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
 
-_BATCH, _POOL, _WORST = sizes.RULE_BATCH, sizes.RULE_POOL, sizes.RULE_POINTS
+_BATCH, _POOL = sizes.RULE_BATCH, sizes.RULE_POOL
+_VISITED, _WORST = sizes.RULE_VISITED, sizes.RULE_POINTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class _RegretSearch:
     """Boxes whose regret may exceed both the limit and the worst regret so far."""
 
     def __init__(
-        self, problem: RuleProblem, tree: RuleTree, limit: float, gap: float, *, stop: bool
+        self, problem: RuleProblem, tree: RuleTree, limit: float, gap: float, stop: bool, seed: int
     ) -> None:
         self.problem, self.tree, self.limit, self.gap = problem, tree, limit, gap
         self.stop_above = limit if stop else math.inf
@@ -44,7 +45,7 @@ class _RegretSearch:
         self.above = self.boxes.lo
         self.closed, self.worst, self.place = 0.0, 0.0, tuple(0 for _ in self.above)
         self.batch = max(_BATCH // problem.axis.size, 1)
-        self.visit(random_points(problem, self.batch, 0))
+        self.visit(random_points(problem, _VISITED, seed))
         self.add(problem.whole_box)
 
     def regret(self, boxes: Boxes) -> Floats:
@@ -119,14 +120,16 @@ def prove(
     limit: float = 0.0,
     gap: float = 0.0,
     stop: bool = False,
+    seed: int = 0,
 ) -> Proof:
     """Return a proof that the regret is at most ``limit``.
 
     If a point has more regret, the search ends there with ``stop``; otherwise, the bound exceeds
-    the worst regret by at most the relative gap. If the time is up, the bound is higher.
+    the worst regret by at most the relative gap. If the time is up, the bound is higher. ``seed``
+    draws the points that are evaluated first.
     """
     with np.errstate(all="ignore"):
-        search = _RegretSearch(problem, tree, limit, gap, stop=stop)
+        search = _RegretSearch(problem, tree, limit, gap, stop, seed)
         run_search(search, stats)
     bound = max(search.closed, search.worst, float(search.bounds.max(initial=0.0)))
     return Proof(worst=search.worst, bound=bound, place=search.place, above=search.above)
