@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,9 @@ _POINTS, _ROUNDS = sizes.RULE_SAMPLE, sizes.RULE_ROUNDS
 _SLACK = 0.85
 #: Regret of an infeasible choice in the fit.
 _INFEASIBLE = 1e300
+#: Share of the time in which a rule within the tolerance must be found and proven. The rest is for
+#: the certificates of other rules.
+_FIT_TIME = 0.6
 #: Relative gap of the proofs for shorter rules.
 _FRONT_GAP = 0.01
 
@@ -35,6 +39,8 @@ def find_rule(
     is fitted. The last rule is within the tolerance, if such a rule was found.
     """
     limit, formulas = 1.0 + within, [*problem.candidates(), *more]
+    now = time.monotonic()
+    fits = SearchStats(deadline=now + _FIT_TIME * (stats.deadline - now))
     points = random_points(problem, _POINTS, 0)
     for number in range(_ROUNDS):
         costs = BoxCosts(problem, Boxes(points, points))
@@ -45,13 +51,12 @@ def find_rule(
             )
         rules = fit_front(costs, formulas, leaves, 1.0 + _SLACK * within, stats)
         *shorter, size = rules
-        proof = prove(problem, rules[size], stats, limit=limit, stop=True, seed=number)
-        is_possible = costs.regret(rules[size]).max() <= limit
-        if not proof.above.size or stats.is_late or not is_possible or number == _ROUNDS - 1:
+        proof = prove(problem, rules[size], fits, limit=limit, stop=True, seed=number)
+        if not proof.above.size or fits.is_late or costs.regret(rules[size]).max() > limit:
             break
         points = np.append(points, proof.above, axis=1)
-    if proof.above.size:  # there is no rule within the tolerance
-        proof = prove(problem, rules[size], stats, gap=_FRONT_GAP)
+    if proof.bound > limit:  # the rule is not within the tolerance, or the time for fits is up
+        proof = prove(problem, rules[size], stats, limit=limit, gap=_FRONT_GAP)
     front = dict[int, tuple[RuleTree, Proof]]()
     for n in shorter:
         other = prove(problem, rules[n], stats, gap=_FRONT_GAP)

@@ -24,7 +24,7 @@ _MAX_LEAVES = sizes.RULE_LEAVES
 #: Up to this number, arithmetic of whole floats is that of Python's integers.
 _EXACT = 2.0**52
 _FUNCTIONS = ("min", "max", "minimum", "maximum", "abs", "floor", "ceil", "sqrt")
-_IMPORT = r"import math|from (math|__future__) import \w+(, \w+)*"
+_IMPORT = r"import (math)|from (?:math|__future__) import (\w+(?:, \w+)*)"
 #: Parts of expressions that formulas write as Python does.
 _SAME = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Tuple, ast.Constant, ast.expr_context, ast.cmpop,
          ast.boolop, ast.unaryop)  # fmt: skip
@@ -51,21 +51,29 @@ def read_rule(problem: RuleProblem, path: str | Path) -> RuleTree:
     rules, reader = list[ast.FunctionDef](), _Reader(problem, path)
     for each in read_statements(path):
         text = ast.unparse(each).splitlines()[0]
-        if isinstance(each, ast.FunctionDef):
-            if each.name == problem.axis.name and not rules:
-                rules.append(each)
-            elif ast.dump(each) != known.get(each.name):
+        if isinstance(each, ast.FunctionDef) and each.name == problem.axis.name and not rules:
+            rules.append(each)
+        elif isinstance(each, ast.FunctionDef):
+            if ast.dump(each) != known.get(each.name):
                 reader.fail(each, f"{each.name} is not as dse rule writes it for this study")
-        elif not _is_text(each) and not re.fullmatch(_IMPORT, text):
+            reader.functions.add(each.name)
+        elif imported := re.fullmatch(_IMPORT, text):
+            reader.functions.update(re.split(", ", imported[2] or imported[1]))
+        elif not _is_text(each):
             reader.fail(each, f"{text!r} is no part of a rule")
     if not rules:
         raise DseError(f"{path} has no function {problem.axis.name}: name the rule after its axis")
     names = {each.arg: ast.Name(each.arg) for each in rules[0].args.args}
+    for argument in rules[0].args.args:
+        argument.annotation = None
     if rules[0].decorator_list or ast.unparse(rules[0].args) != ", ".join(names):
         reader.fail(rules[0], "expected plain arguments, without defaults or decorators")
     for name in names:
         problem.parse(f"({name})")
-    tree = reader.run([*rules[0].body, ast.Pass()], names)
+    try:
+        tree = reader.run([*rules[0].body, ast.Pass()], names)
+    except RecursionError:
+        raise DseError(f"{path}: the rule is too long, or nested too deeply: shorten it") from None
     _check_defined(problem, tree, path)
     return tree
 
@@ -96,6 +104,7 @@ class _Reader(ast.NodeTransformer):
     def __init__(self, problem: RuleProblem, path: str | Path) -> None:
         self.problem, self.path, self.leaves = problem, path, 0
         self.names: Mapping[str, Any] = {}
+        self.functions = {"min", "max", "abs"}
 
     def fail(self, at: ast.AST, problem: str) -> NoReturn:
         """Raise the error for a part of the file that has no translation."""
@@ -132,7 +141,7 @@ class _Reader(ast.NodeTransformer):
         arguments = ", ".join([*self.problem.inputs, "value"])
         call = f"min(candidates, key=lambda value: predicted({arguments}))"
         choice = self.names.get("candidates")
-        is_plain = not {"min", "predicted"} & self.names.keys()
+        is_plain = "predicted" in self.functions and not {"min", "predicted"} & self.names.keys()
         if is_plain and ast.unparse(value) == call and isinstance(choice, ast.Tuple):
             return tuple(self.formula(each, parse) for each in choice.elts)
         return (self.formula(value, parse),)
@@ -173,8 +182,12 @@ class _Reader(ast.NodeTransformer):
 
     def visit_Call(self, each: ast.Call) -> ast.expr:
         """Return a call of a function that formulas know."""
-        name = ast.unparse(each.func).removeprefix("math.")
-        if name not in _FUNCTIONS or name in self.names or each.keywords:
+        name = ast.unparse(each.func)
+        is_known = name in self.functions - self.names.keys() and name in _FUNCTIONS
+        if name.startswith("math.") and "math" in self.functions - self.names.keys():
+            name = name.removeprefix("math.")
+            is_known = name in _FUNCTIONS[-3:]
+        if not is_known or each.keywords or (name in _FUNCTIONS[:4] and len(each.args) < 2):
             self.fail(each, f"{ast.unparse(each)} cannot be certified")
         called = ast.Name("absolute" if name == "abs" else name)
         return ast.Call(called, [self.visit(argument) for argument in each.args], [])

@@ -265,7 +265,7 @@ GIVEN = """
 import math
 from math import floor
 
-def splits(groups, kv_tiles, n_sms):
+def splits(groups: int, kv_tiles: int, n_sms: int) -> int:
     '''A rule of thumb.'''
     slots = 3 * n_sms
     waves = slots // groups if groups <= slots else 1
@@ -315,6 +315,13 @@ def test_a_given_rule_is_certified(model: str, tmp_path: Path) -> None:
         ("def splits(groups):\n    return x", "x is unknown"),
         ("def splits(groups):\n    return 'a'", "no number"),
         ("def splits(groups)", "no Python file"),
+        ("def splits(groups):\n    return floor(groups)", "floor.groups. cannot"),
+        ("def splits(groups):\n    return math.floor(groups)", "cannot be certified"),
+        ("import math\ndef splits(groups):\n    return math.min(groups, 2)", "math.min"),
+        ("def splits(groups):\n    return min(groups)", "min.groups. cannot"),
+        ("def splits(groups):\n" + "    a = 1\n" * 2000 + "    return 1", "too long"),
+        ("def splits(groups):\n    return True", "True"),
+        ("def splits(groups):\n    if groups is 3:\n        return 1\n    return 2", "is"),
     ],
 )
 def test_other_code_is_refused(model: str, tmp_path: Path, text: str, message: str) -> None:
