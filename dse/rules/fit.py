@@ -20,7 +20,7 @@ from symbolic.node import Node
 _POINTS, _ROUNDS = sizes.RULE_SAMPLE, sizes.RULE_ROUNDS
 #: Share of the tolerance that a rule may use at the points of the fit. The rest is for points that
 #: only the proof evaluates: a proof takes longer than a fit.
-_SLACK = 0.85
+_SLACK = 0.65
 #: Regret of an infeasible choice in the fit.
 _INFEASIBLE = 1e300
 #: Share of the time in which a rule within the tolerance must be found and proven. The rest is for

@@ -82,8 +82,8 @@ class _RegretSearch:
         """Halve the boxes with the highest bounds, and evaluate some of their corners."""
         rank = -self.bounds if self.bounds.size < _POOL else -np.arange(self.bounds.size)
         order = np.argsort(rank, kind="stable")
-        halves = self._halves(self.boxes.take(order[: self.batch]))
-        rest = order[self.batch :]
+        count = min(max(order.size // 4, self.batch), 16 * self.batch)
+        halves, rest = self._halves(self.boxes.take(order[:count])), order[count:]
         self.boxes, self.bounds = self.boxes.take(rest), self.bounds[rest]
         self.visit(halves.hi[:, ::8])
         self.add(halves)

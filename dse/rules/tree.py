@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,20 +25,6 @@ class Threshold:
 
 
 RuleTree: TypeAlias = Choice | Threshold
-
-
-def choices(tree: RuleTree) -> Iterator[Choice]:
-    """Yield the leaves of a rule from left to right."""
-    if isinstance(tree, Choice):
-        yield tree
-    else:
-        yield from choices(tree.yes)
-        yield from choices(tree.no)
-
-
-def count_leaves(tree: RuleTree) -> int:
-    """Return the number of formulas that a rule may choose; a comparison of two counts as two."""
-    return sum(len(leaf.formulas) for leaf in choices(tree))
 
 
 def formulas_of(tree: RuleTree) -> list[Node]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dse.rules.problem import RuleProblem
-from dse.rules.tree import Choice, RuleTree, choices
+from dse.rules.tree import Choice, RuleTree
 from symbolic.node import Node, walk
 from symbolic.primitives import PRIMITIVES
 
@@ -140,7 +140,7 @@ def rule_text(problem: RuleProblem, tree: RuleTree, comment: str, suffix: str) -
         return lines + out.getvalue()
     body = "".join(f"    {line}\n" for line in _lines(problem, tree, language))
     text = _function(problem.axis.name, problem.inputs, body, language)
-    if any(len(leaf.formulas) > 1 for leaf in choices(tree)):
+    if "predicted(" in body:
         text = f"{_prediction(problem, language)}\n\n{text}"
     return f"{lines}\n{language.definitions}{text}"
 

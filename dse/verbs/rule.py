@@ -67,8 +67,7 @@ def rule(
     from dse.rules.prove import prove
     from dse.rules.read import read_rule, read_statements
     from dse.rules.report import RuleReport
-    from dse.rules.tree import count_leaves
-    from dse.rules.write import SUFFIXES
+    from dse.rules.write import SUFFIXES, rule_rows
     from sweeps.files.atomic_write import write_atomic
     from sweeps.grid.goals import texts_of
     from sweeps.runtime.search_loop import SearchStats
@@ -94,7 +93,7 @@ def rule(
         else:
             tree = read_rule(problem, check)
             proof = prove(problem, tree, stats, limit=1 + within, gap=0.01)
-            front = {count_leaves(tree): (tree, proof)}
+            front = {len(rule_rows(tree)): (tree, proof)}
         tree = front[max(front)][0]
         proofs = {size: proof for size, (_, proof) in front.items()}
         return RuleReport(problem, tree, within, proofs, mean_regret(problem, tree))
