@@ -59,7 +59,7 @@ def find_rule(
         proof = prove(problem, rules[size], stats, limit=limit, gap=_FRONT_GAP)
     front = dict[int, tuple[RuleTree, Proof]]()
     for n in shorter:
-        other = prove(problem, rules[n], stats, gap=_FRONT_GAP)
+        other = prove(problem, rules[n], stats, limit=limit, gap=_FRONT_GAP)
         if other.bound < min((each.bound for _, each in front.values()), default=math.inf):
             front[n] = rules[n], other
         if other.bound <= limit:
