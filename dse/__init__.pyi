@@ -45,6 +45,7 @@ from dse.verbs.optimum import pareto as pareto
 from dse.verbs.random import chances as chances
 from dse.verbs.random import information as information
 from dse.verbs.random import law as law
+from dse.verbs.rule import rule as rule
 from dse.verbs.study import advise as advise
 from dse.verbs.study import explain as explain
 from dse.verbs.study import plan as plan

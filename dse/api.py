@@ -39,6 +39,7 @@ class VerbMethods:
     plan = dse.plan
     quantiles = dse.quantiles
     ranges = dse.ranges
+    rule = dse.rule
     run = dse.run
     sensitivity = dse.sensitivity
 

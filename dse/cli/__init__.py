@@ -30,7 +30,7 @@ __all__ = ["main", "verb_command", "verb_names"]
 _TASKS = {
     "Start": "new plan run doctor",
     "Explore": "evaluate explain explore plot",
-    "Ask": "optimum pareto count histogram quantiles borders meets disagreement advise",
+    "Ask": "optimum pareto count histogram quantiles borders meets disagreement rule advise",
     "Uncertainty": "sensitivity ranges chances information law",
     "Kernels and GPUs": "analyze kernel measure launch imbalance",
     "Data": "import fit calibrate validate add verify export",

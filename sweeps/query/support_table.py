@@ -22,7 +22,7 @@ _WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer wou
 #: A row has verbs, sources and modifiers (empty: all), and the reason why they cannot be combined
 #: (empty: they can be). The first row that matches decides.
 _RULES = (
-    ("meets ranges borders information law", "rows", "", "measured rows have no equations"),
+    ("meets ranges borders information law rule", "rows", "", "measured rows have no equations"),
     ("sensitivity", "rows", "",
      "the columns of measured rows are no axes: make a grid of the measurements "
      "(dse.open(..., shape='grid'), dse import --shape grid)"),
@@ -41,7 +41,9 @@ _RULES = (
      "ties share the chance of a draw, and the regret says how near the best a configuration is"),
     ("chances", "rows", "per",
      "runs are compared as recorded: select from the Dataset before (ds.sel)"),
-    ("optimum pareto chances information law", "", "", ""),
+    ("rule", "", "where per top ties objectives method gap",
+     "it proves a rule for one objective at all points of a study: change the study"),
+    ("optimum pareto chances information law rule", "", "", ""),
     ("", "", _SELECTION_MODIFIERS,
      "it chooses no configurations, so none can be ranked, tied or near the best"),
     ("ranges", "", "objectives", _WHY_ONE_OBJECTIVE),

@@ -78,6 +78,8 @@ hardware, the C library and the operating system
 loops that are written out, and sums of which two places have the same order
     stochastic/kernels/launch_counts.py AT_ONCE
     symbolic/statistics.py _LONG _PARTS
+factors of formulas that are tried
+    dse/rules/problem.py _FILLS _PARTS _ROOTS
 draws, samples and other statistics
     dse/uncertain/model_errors.py
     dse/analysis/prediction.py

@@ -79,6 +79,7 @@ ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "borders": (("bound",), {"along": "threads"}),
     "chances": ((), {"maximize": MERIT}),
     "information": ((), {"maximize": MERIT}),
+    "rule": ((), {"of": "threads", "minimize": "1 / ms_throughput + threads / 64"}),
     "law": (("cs_throughput",), {"at": {"threads": 256, "intensity": 10, "ms_peak": 1}}),
 }
 GIVE: dict[str, dict[str, Any]] = {
@@ -339,6 +340,21 @@ def check_law(answer: Any, rows: Any, source: str, given: Any) -> None:
     values = [columns_at(latency)["cs_throughput"][one][0] for latency in LAW]
     assert answer.mean == pytest.approx(np.dot(values, list(LAW.values())), rel=1e-12)
     assert answer.quantile(0.6) == pytest.approx(sorted(values)[1], rel=1e-12)
+
+
+def check_rule(report: Any, rows: Any, source: str, given: Any) -> None:
+    made: dict[str, Any] = {}
+    exec(report.text(".py"), made)
+    cost = 1 / rows["ms_throughput"] + rows["threads"] / 64
+    pairs = list(zip(rows["intensity"], rows["ms_peak"], strict=True))
+    worst = 0.0
+    for pair in set(pairs):
+        here = [other == pair for other in pairs]
+        names = dict(zip(("intensity", "ms_peak"), pair, strict=True))
+        chosen = made["threads"](**{name: names[name] for name in report.problem.inputs})
+        worst = max(worst, cost[here & (rows["threads"] == chosen)].item() / cost[here].min())
+    assert report.is_within
+    assert report.proof.worst == pytest.approx(worst, rel=1e-12)
 
 
 CHECKS = {

@@ -47,6 +47,7 @@ SOURCES: dict[str, Ask] = {
     "optimum": lambda wrong: dse.optimum(wrong, minimize="time"),
     "pareto": lambda wrong: dse.pareto(wrong, minimize="time"),
     "quantiles": lambda wrong: dse.quantiles(wrong, "time", 0.5),
+    "rule": lambda wrong: dse.rule(wrong, of="threads_per_block", minimize="time"),
     "verify": dse.verify,
 }
 

@@ -1,0 +1,1 @@
+"""Short decision rules for the value of an axis, with a certified worst regret."""

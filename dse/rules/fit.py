@@ -1,0 +1,119 @@
+"""Find a short rule whose worst regret is proven to be at most a limit."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from dse.rules.problem import BoxCosts, RuleProblem, random_points
+from dse.rules.prove import Proof, prove
+from dse.rules.tree import Choice, RuleTree
+from stochastic import sizes
+from sweeps.bounds.problem import Boxes, Floats
+from sweeps.runtime.search_loop import SearchStats
+from symbolic.errors import DseError
+from symbolic.node import Node
+
+_POINTS, _ROUNDS = sizes.RULE_SAMPLE, sizes.RULE_ROUNDS
+#: Share of the tolerance that a rule may use at the points of the fit. The rest is for points that
+#: only the proof evaluates: a proof takes longer than a fit.
+_SLACK = 0.65
+#: Regret of an infeasible choice in the fit.
+_INFEASIBLE = 1e300
+#: Share of the time in which a rule within the tolerance must be found and proven. The rest is for
+#: the certificates of other rules.
+_FIT_TIME = 0.6
+#: Relative gap of the proofs for shorter rules.
+_FRONT_GAP = 0.01
+
+
+def find_rule(
+    problem: RuleProblem, within: float, leaves: int, more: Sequence[Node], stats: SearchStats
+) -> dict[int, tuple[RuleTree, Proof]]:
+    """Return the rules of a front, each with its certificate, by their number of leaves.
+
+    Points at which a rule has more regret than allowed join the points of the fit, and a new rule
+    is fitted. The last rule is within the tolerance, if such a rule was found.
+    """
+    limit, formulas = 1.0 + within, [*problem.candidates(), *more]
+    now = time.monotonic()
+    fits = SearchStats(deadline=now + _FIT_TIME * (stats.deadline - now))
+    points = random_points(problem, _POINTS, 0)
+    for number in range(_ROUNDS):
+        costs = BoxCosts(problem, Boxes(points, points))
+        if not costs.best.min(initial=math.inf) > 0:
+            raise DseError(
+                f"{problem.objective} is not positive everywhere, so a regret is no quotient: "
+                "choose a positive objective"
+            )
+        rules = fit_front(costs, formulas, leaves, 1.0 + _SLACK * within, stats)
+        *shorter, size = rules
+        proof = prove(problem, rules[size], fits, limit=limit, stop=True, seed=number)
+        if not proof.above.size or fits.is_late or costs.regret(rules[size]).max() > limit:
+            break
+        points = np.append(points, proof.above, axis=1)
+    if proof.bound > limit:  # the rule is not within the tolerance, or the time for fits is up
+        proof = prove(problem, rules[size], stats, limit=limit, gap=_FRONT_GAP)
+    front = dict[int, tuple[RuleTree, Proof]]()
+    for n in shorter:
+        other = prove(problem, rules[n], stats, limit=limit, gap=_FRONT_GAP)
+        if other.bound < min((each.bound for _, each in front.values()), default=math.inf):
+            front[n] = rules[n], other
+        if other.bound <= limit:
+            return front
+    return {**front, size: (rules[size], proof)}
+
+
+def mean_regret(problem: RuleProblem, tree: RuleTree) -> float:
+    """Return the mean regret of a rule, estimated from uniformly distributed points."""
+    ends = problem.whole_box.hi
+    points = np.random.default_rng(1).integers(0, ends + 1, (len(ends), _POINTS))
+    costs = BoxCosts(problem, Boxes(points, points))
+    regret = costs.regret(tree)[costs.best < math.inf]
+    return float(np.mean(regret)) if regret.size else math.nan
+
+
+def fit_front(
+    costs: BoxCosts, formulas: Sequence[Node], leaves: int, limit: float, stats: SearchStats
+) -> dict[int, RuleTree]:
+    """Return rules with 1, 2, ... leaves, each better at the points of ``costs`` than shorter ones.
+
+    The last rule is the first whose worst regret is at most ``limit``.
+    """
+    regrets = np.array([costs.regret(Choice(formulas=(formula,))) for formula in formulas])
+    regrets = np.minimum(regrets, _INFEASIBLE)
+    front: dict[int, RuleTree] = {}
+    least = math.inf
+    for size in range(1, leaves + 1):
+        worst, chosen = _best_set(regrets, size)
+        if worst < least:
+            least, front[size] = worst, Choice(formulas=tuple(formulas[k] for k in chosen))
+        if least <= limit or stats.is_late:
+            break
+    return front
+
+
+def _best_set(regrets: Floats, size: int) -> tuple[float, list[int]]:
+    """Return formulas of which the best has the least worst regret, by exchange of formulas."""
+    chosen = list[int]()
+    score = math.inf
+    while True:
+        before = score, len(chosen)
+        for number in range(size):
+            rest = [k for at, k in enumerate(chosen) if at != number]
+            others = regrets[rest].min(axis=0, initial=_INFEASIBLE)
+            scores = _score(np.minimum(regrets, others))
+            pick = int(np.argmin(scores))
+            if number >= len(chosen) or scores[pick] < score - 1e-12:
+                score, chosen[number : number + 1] = float(scores[pick]), [pick]
+        if (score, len(chosen)) == before:
+            return float(regrets[chosen].min(axis=0).max()), chosen
+
+
+def _score(regrets: Floats) -> Floats:
+    """Return the worst regret of each row; a small share of the mean decides between equals."""
+    result: Floats = regrets.max(axis=1) + 1e-3 * np.minimum(regrets, 1e3).mean(axis=1)
+    return result
