@@ -538,8 +538,9 @@ def test_a_rule_broken_everywhere() -> None:
     set_ = {"active_blocks_per_sm": 1}
     study = dse.Study(model="mwp_cwp", machine="gtx280", workload="svm", axes=axes, set=set_)
     message = (
-        r"the rule 'active_sms <= n_sms' is broken at every point \(at the first: "
-        r"active_sms = 31, n_sms = 30\): change the axes or the values"
+        r"the model's rule 'active_sms <= n_sms' is broken at every point \(at the first: "
+        r"active_sms = 31, multiprocessors in use; n_sms = 30, [a-z ]+\): change the axes or the "
+        r"values$"
     )
     for question in (study.run, lambda: study.optimum(minimize="time")):
         with pytest.raises(InfeasibleError, match=message):
