@@ -16,7 +16,7 @@ from symbolic.errors import DseError
 from symbolic.file_access import base_folder
 from symbolic.json_text import read_json
 
-#: Suffixes of the files; all but the first two are formats of tables.
+#: Suffixes: JSON, a study file, and four formats of tables.
 SUFFIXES = (".json", ".toml", ".csv", ".parquet", ".nc", ".zarr")
 _SCALARS = (str, bool, int, float)
 
@@ -24,9 +24,8 @@ _SCALARS = (str, bool, int, float)
 def write_answer(data: Any, path: Path, source: Any, certificate: str = "") -> None:
     """Write the data of an answer; the suffix of the path chooses the format.
 
-    A table has the records of the answer as rows, or its numbers in one row. A TOML file is a study
-    without axes; it needs the queried study or Dataset as ``source``, and an answer of one
-    configuration.
+    A table has a row for each record of the answer, or one row with its numbers. A TOML file is a
+    study of the single configuration in the answer; ``source`` is the queried study or Dataset.
     """
     from sweeps.files.atomic_write import write_atomic
 
@@ -45,7 +44,7 @@ def write_answer(data: Any, path: Path, source: Any, certificate: str = "") -> N
 
 
 def _rows(data: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the only list of records in the data of an answer, or its numbers as one record."""
+    """Return the records of an answer: its only list of records, or one record of its numbers."""
     lists = [v for v in data.values() if isinstance(v, (list, tuple)) and v]
     tables = [data["rows"]] if "rows" in data else [v for v in lists if isinstance(v[0], Mapping)]
     if len(tables) == 1 and "parts" not in data:
@@ -83,7 +82,7 @@ def _array(values: Sequence[Any]) -> np.ndarray[Any, Any]:
 
 
 def _study_text(data: Any, source: Any, folder: Path) -> str:
-    """Return the text of a study file in a folder: the source's study at the only configuration."""
+    """Return the source's study at the configuration of the answer, as the text of a file."""
     rows = data.get("rows", []) if isinstance(data, Mapping) else data
     if len(rows) != 1:
         raise DseError(f"a .toml file holds one configuration, and the answer has {len(rows):,}")
@@ -105,7 +104,7 @@ def _study_text(data: Any, source: Any, folder: Path) -> str:
 
 
 def _file_value(value: Any, base: Path, folder: Path) -> str:
-    """Return a value as TOML; names of files relative to ``base`` become relative to ``folder``."""
+    """Return a value as TOML; paths relative to ``base`` become relative to ``folder``."""
     if isinstance(value, str):
         names = [
             os.path.relpath(base / n, folder) if (base / n).is_file() else n

@@ -30,20 +30,20 @@ _FILE = Path(__file__).parent / "data" / "references.toml"
 _TEX = {sign: f"\\{sign}" for sign in "&%$#_"}
 _TEX |= {"{": "\\textbraceleft{}", "}": "\\textbraceright{}"}
 _TEX |= {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
-#: Number of sources that comments name before each entry.
+#: Largest number of sources in the comment of an entry.
 _SHOWN = 3
 
 
 def cite(source: Any) -> Answer:
     """Return BibTeX of the papers, data sheets and data sets behind an answer.
 
-    They are those that the sources of equations, of values of machine and workload, and of fits
-    name. ``print`` shows BibTeX; ``data`` has the ``entries`` and the ``others``, which are sources
-    that name no publication. An entry has only fields that a source or the table of references has.
+    Equations, fits, and values of machines and workloads have sources, which name publications.
+    ``print`` shows BibTeX. ``data`` has the ``entries``, and in ``others`` the sources that name no
+    publication. The fields of an entry come from a source or from the table of references.
 
     Parameters:
-        source: A study, comparison or Dataset (an answer, or a run), or its path; a model, machine
-            or workload, or its name.
+        source: A study, a comparison, a Dataset of an answer or run, or the path of one of these;
+            a model, a machine, a workload, or the name of one of these.
 
     Raises:
         DseError: The source is none of these.
@@ -84,7 +84,7 @@ def _rows() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _references(text: str) -> Iterator[tuple[Any, ...]]:
-    """Yield key, type and fields of each reference in a source."""
+    """Yield the key, the type and the fields of each publication that a source names."""
     for name, row in _rows().items():
         for match in re.finditer(row["match"], text):
             fields = {n: row[n] for n in row if n not in ("match", "type")}
@@ -120,11 +120,11 @@ def _source_texts(source: Any) -> Iterable[str]:
     else:
         what = "a Study, a Dataset, a model, a machine, a workload, or the name or path of one"
         attributes = require_dataset(source, "source", what).attrs
-        if not str(attributes.get("equations")).startswith("["):  # an answer, or several models
+        if not str(attributes.get("equations")).startswith("["):  # an answer or a comparison
             return _source_texts(source.dse.study)
     texts: list[str] = [row["source"] for row in json.loads(attributes["equations"])]
     for origin in json.loads(attributes.get("sources", "{}")).values():
-        texts += origin.values() if isinstance(origin, dict) else [origin]  # dict: by label
+        texts += origin.values() if isinstance(origin, dict) else [origin]  # dict: per label
     return [*texts, *json.loads(attributes.get("assumptions", "[]"))]
 
 

@@ -36,12 +36,12 @@ QUESTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
 }  # fmt: skip
 #: Values of an axis, in percent of the machine's value.
 _PERCENT = {"core_clock": range(50, 101, 10), "mem_bandwidth": (50, 75, 100, 150, 200)}
-#: Number of values of an axis that covers the typical range of a quantity.
+#: Largest number of values of an axis over the typical range of a quantity.
 _VALUES = 16
 
 
 def count_kernel(path: Path, machine: str) -> str:
-    """Return the workload file of a kernel, whose launch is in its comments ``// dse: ...``."""
+    """Return the text of a kernel's workload file. Comments ``// dse: ...`` give the launch."""
     text = "" if path.suffix == ".cubin" else path.read_text("utf-8", errors="replace")
     launch = source_launch(text, str(path))
     numbers = {**source_macros(text), **launch.set}
@@ -51,10 +51,10 @@ def count_kernel(path: Path, machine: str) -> str:
 
 
 def draft_study(subject: str, machine: str, question: str, out: str) -> str:
-    """Return the text of a study file ``out`` of a model or workload.
+    """Return the text of a study file for a model or workload.
 
-    ``question`` is a key of :data:`QUESTIONS`. If the model needs numbers of the problem, they are
-    examples in typical ranges, and the file says so.
+    ``question`` is a key of :data:`QUESTIONS`. ``out`` is the file name that comments mention. The
+    file has examples of numbers that the model needs and that are not given, and says so.
 
     Raises:
         DseError: A name is unknown, the machine lacks values, or no model fits the workload.
@@ -105,7 +105,7 @@ def _goal(model: Model, question: str) -> dict[str, str]:
 
 
 def _values(row: Quantity, entry: Entry) -> Any:
-    """Return values around the one of the machine, or over the typical range of a quantity."""
+    """Return the values of an axis: around the machine's value, or over the typical range."""
     if row.name in _PERCENT:
         name = row.name if row.name in entry.values else "nominal_clock"
         while (value := entry.values[name].value) in entry.values:  # core_clock = "boost_clock"

@@ -93,8 +93,8 @@ def source_launch(source: str, name: str) -> LaunchOptions:
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:
     """Return the axes of a block along which other sizes can be tried, such as ``"xy"``.
 
-    These are the axes whose size the kernel reads, in a source without comments. If macros decide
-    the shape of the block, the text is empty.
+    They are the axes whose block size is read in ``source``, which must have no comments. The text
+    is empty if macros decide the shape of the block.
     """
     if any(isinstance(each, str) and re.search(r"[A-Za-z_]", each) for each in block):
         return ""

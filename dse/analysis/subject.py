@@ -362,9 +362,10 @@ class KernelSubject(Subject):
         return result
 
     def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
-        """Return the shapes of blocks at given values of macros and arguments, the usual first.
+        """Return the block shapes to count, the usual shape first.
 
-        The shape is empty if no block is given and the source reads no ``blockDim``.
+        ``numbers`` has the values of macros and arguments. A shape is empty if no block is given
+        and the source reads no ``blockDim``.
         """
         usual = self.launch.block or ((256,) if varied_sizes(self.kernel_text, ()) else ())
         given = self.blocks or [usual]
@@ -394,7 +395,7 @@ class KernelSubject(Subject):
         return _check_work(result)
 
     def _no_work(self, variant: Variant, counts: Mapping[str, Any]) -> str:
-        """Return the reason why a launch does no work: sizes below 1; "" if it does work."""
+        """Return the sizes below 1 because of which a launch does no work; "" if it does work."""
         sizes = {**self.arguments, **variant.arguments}.items()
         small = ", ".join(f"{name} = {value:g}" for name, value in sizes if value < 1)
         is_idle = small and "blocks" in counts and not counts["global_insts"]
@@ -451,7 +452,7 @@ class KernelSubject(Subject):
         )
 
     def _example_grid(self, variant: Variant, arch: str) -> str:
-        """Return the grid of the example in a question; empty if bounds checks give the grid."""
+        """Return an example of a grid for an error message; "" if bounds checks give the grid."""
         from dse.cuda.kernel_file import example_grid
 
         given = {**self.arguments, **variant.arguments}

@@ -60,17 +60,17 @@ def kernel(
         Sizes in x, y and z, or in x alone: numbers, or formulas in macros and arguments (``["BX",
         "256 / BX"]``). Formulas of the grid may also use ``block_x``, ``block_y`` and ``block_z``
         (``"ceil(n / block_x)"``). Several blocks (``[[16, 16], [32, 8]]``) are counted one by one.
-        Default: 256 threads, or the block that bounds checks decide in a kernel without
-        ``blockDim``, and the grid that the kernel's bounds checks need; without these one block
-        that stands for all.
+        Default block: 256 threads, or the block that follows from the bounds checks of a kernel
+        without ``blockDim``. Default grid: the blocks that pass the kernel's bounds checks; a
+        kernel without checks has one block that stands for all.
     dynamic_shared : int or str, optional
         Dynamic shared memory of a block [B], or a formula as for the grid (``"4 * block_x"``).
     array_bytes : mapping, optional
         Sizes of arrays [B] by the names of their arguments, as numbers or formulas (``"4 * n"``).
         They limit the bytes that are counted for data-dependent addresses.
     flops : float or str, optional
-        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). It is an
-        error if another number is counted, for example with the trip count of a wrong loop.
+        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). Another
+        count is an error: for example, a trip count was given for the wrong loop.
     set : mapping, optional
         Arguments that decide loops and branches, by their names in the source (``arg0``, ... in
         a cubin). They stay quantities in the resulting formulas.

@@ -228,10 +228,10 @@ def _load_and_analyze(
 
 
 def example_grid(file: Path, define: Macros, settings: Mapping[str, Any]) -> str:
-    """Return formulas of a grid that fit the conditions on block indices in a kernel.
+    """Return an example of a grid: formulas from a kernel's conditions on block indices.
 
-    An axis without such a condition has a placeholder. The text is empty if no grid is needed, as
-    bounds checks give it. Arguments that are not given are 4096.
+    An axis without a condition has a placeholder. The text is empty if bounds checks give the grid.
+    Arguments without a value are taken as 4096.
     """
     code, analysis = _load_and_analyze(file, define, settings)
     values = {at: int(settings["set"].get(name, 4096)) for at, name in code.arguments.items()}
@@ -246,7 +246,7 @@ def example_grid(file: Path, define: Macros, settings: Mapping[str, Any]) -> str
 def _coverage_note(
     analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]
 ) -> dict[str, str]:
-    """Return a note if a given grid covers less than the bounds checks of the kernel."""
+    """Return a note if the given grid has fewer blocks than pass the kernel's bounds checks."""
     for axis, size in zip(AXES, launch.grid, strict=True):
         decided = deciding_check(analysis, axis, launch)
         if decided and size < decided[0] and not reads_size(analysis, "nctaid", axis):

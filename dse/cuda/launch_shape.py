@@ -165,7 +165,7 @@ class BoundsCheck(NamedTuple):
     offset: IntExpr
 
     def threads(self, axis: str) -> IntExpr | None:
-        """Return the number of threads that pass; None if these are not the first of the grid."""
+        """Return the number n if exactly the first n threads of the grid pass, otherwise None."""
         factor = self.offset.terms.get((size_atom("tid", axis),), 0)
         thread, block = (IntExpr({(size_atom(n, axis),): factor}) for n in ("tid", "ntid"))
         if factor <= 0 or (self.offset, self.step) != (thread, block):
@@ -180,7 +180,7 @@ class BoundsCheck(NamedTuple):
         return Fraction(limit - int(np.min(launch.value(launch.substitute(self.offset)))), step)
 
     def formula(self, names: Mapping[Atom, str]) -> str:
-        """Return the number of blocks as a formula in ``names`` and sizes of the block."""
+        """Return the number of blocks as a formula; ``names`` has the names of arguments."""
         sizes = {size_atom("ntid", axis): f"block_{axis}" for axis in AXES}
         writer = FormulaWriter({**names, **sizes})
         parts = (writer.write(value) for value in (self.limit, self.step))
@@ -205,11 +205,11 @@ def _access_checks(
 def deciding_check(
     analysis: KernelAnalysis, axis: str, launch: KernelLaunch, *, is_example: bool = False
 ) -> tuple[Fraction, BoundsCheck] | None:
-    """Return the bounds check along an axis that the most blocks pass, and their number, or None.
+    """Return the largest number of blocks along an axis that pass a bounds check, and this check.
 
-    Only the strictest check of an access counts. A store without a check has no limit: the result
-    is None, except for an example. A load without a check, as of a clamped index, has no effect,
-    unless the kernel takes any grid.
+    Only the strictest check of each access counts. The result is None if no access has a check, if
+    a store has none, or if a load has none and the kernel reads the size of the grid. For an
+    example, accesses without a check are ignored.
     """
     most: tuple[Fraction, BoundsCheck] | None = None
     takes_any_grid = reads_size(analysis, "nctaid", axis)
@@ -224,9 +224,9 @@ def deciding_check(
 
 
 def own_block(analysis: KernelAnalysis) -> tuple[int, ...] | None:
-    """Return the block of a kernel that reads no ``blockDim``; None if its checks do not decide it.
+    """Return the block shape of a kernel without ``blockDim``, derived from its bounds checks.
 
-    They decide it if consecutive blocks take consecutive elements, one for each thread.
+    The result is None unless consecutive blocks take consecutive elements, one for each thread.
     """
     sizes = []
     for axis in AXES:
@@ -253,7 +253,7 @@ def _conditions(runs: IntExpr) -> list[Condition]:
 
 
 def _bounds_check(condition: Condition, axis: str) -> BoundsCheck | None:
-    """Return a condition as a bounds check along an axis; None if it is none."""
+    """Return a condition as a bounds check along an axis; None if it is another condition."""
     if condition[0] != ">=":
         return None
     block = size_atom("ctaid", axis)
@@ -261,7 +261,7 @@ def _bounds_check(condition: Condition, axis: str) -> BoundsCheck | None:
     for product, times in condition[1].terms.items():
         atoms = {each for one in product for each in one.atoms()}
         if len(product) == 1 and product[0].kind == "over" and times == -1 and block in atoms:
-            # several threads share an element, whose index is a quotient of the thread index
+            # several threads share an element: its index is a quotient of the thread index
             index, by = product[0].args
             rest = condition[1] + IntExpr({product: 1})
             inner = _bounds_check((">=", rest - index), axis) if by.constant_value else None
@@ -284,8 +284,9 @@ def _atom_name(atom: Atom) -> str:
     return str(atom.args[0]) if atom.kind == "special" else atom.kind
 
 
-#: Atoms in the number of elements of a block, and in the offset of a thread in its block.
+#: Atoms that may occur in the number of elements of a block.
 _SIZE_NAMES = {"over", *(f"ntid.{axis}" for axis in AXES)}
+#: Atoms that may occur in the offset of a thread in its block.
 _OFFSET_NAMES = {*_SIZE_NAMES, "least", "most", *(f"tid.{axis}" for axis in AXES)}
 
 
@@ -450,11 +451,11 @@ def derive_grid(
     *,
     is_example: bool = False,
 ) -> tuple[Sizes, list[IntExpr | None], list[str]] | None:
-    """Return the grid that covers a kernel's bounds checks, its threads, and its formulas.
+    """Return the blocks along each axis that a kernel's bounds checks need, threads, and formulas.
 
-    The number of threads along an axis is None if the blocks take pieces of the data. The formulas
-    are in ``names`` and sizes of the block. Return None if an axis has no bounds check, or a loop
-    goes over the elements; an example has a placeholder for such an axis.
+    The number of threads along an axis is None if each block takes a piece of the data. ``names``
+    has the names of arguments in the formulas. Return None if an axis has no bounds check, or if a
+    loop with the stride of the grid visits the elements. An example has a placeholder instead.
     """
     sizes, bounds, texts = list[int](), list[IntExpr | None](), list[str]()
     for axis in AXES:

@@ -18,13 +18,12 @@ from symbolic.errors import DseError
 from symbolic.node import Node
 
 _POINTS, _ROUNDS = sizes.RULE_SAMPLE, sizes.RULE_ROUNDS
-#: Share of the tolerance that a rule may use at the points of the fit. The rest is for points that
-#: only the proof evaluates: a proof takes longer than a fit.
+#: Share of the tolerance that a rule may use at the points of the fit. The other share is left for
+#: points that only the proof evaluates.
 _SLACK = 0.65
 #: Regret of an infeasible choice in the fit.
 _INFEASIBLE = 1e300
-#: Share of the time in which a rule within the tolerance must be found and proven. The rest is for
-#: the certificates of other rules.
+#: Share of the time limit for fits and their proofs. The other share is for the final certificates.
 _FIT_TIME = 0.6
 #: Relative gap of the proofs for shorter rules.
 _FRONT_GAP = 0.01
@@ -33,10 +32,10 @@ _FRONT_GAP = 0.01
 def find_rule(
     problem: RuleProblem, within: float, leaves: int, more: Sequence[Node], stats: SearchStats
 ) -> dict[int, tuple[RuleTree, Proof]]:
-    """Return the rules of a front, each with its certificate, by their number of leaves.
+    """Return rules with their certificates, by the number of leaves: more leaves, less regret.
 
-    Points at which a rule has more regret than allowed join the points of the fit, and a new rule
-    is fitted. The last rule is within the tolerance, if such a rule was found.
+    A rule is fitted at some points. If the proof finds points with too much regret, they join the
+    points of the next fit. The last rule is within the tolerance, if such a rule was found.
     """
     limit, formulas = 1.0 + within, [*problem.candidates(), *more]
     now = time.monotonic()
@@ -55,7 +54,7 @@ def find_rule(
         if not proof.above.size or fits.is_late or costs.regret(rules[size]).max() > limit:
             break
         points = np.append(points, proof.above, axis=1)
-    if proof.bound > limit:  # the rule is not within the tolerance, or the time for fits is up
+    if proof.bound > limit:  # the proof stopped early, or the time for fits is up
         proof = prove(problem, rules[size], stats, limit=limit, gap=_FRONT_GAP)
     front = dict[int, tuple[RuleTree, Proof]]()
     for n in shorter:
@@ -79,9 +78,10 @@ def mean_regret(problem: RuleProblem, tree: RuleTree) -> float:
 def fit_front(
     costs: BoxCosts, formulas: Sequence[Node], leaves: int, limit: float, stats: SearchStats
 ) -> dict[int, RuleTree]:
-    """Return rules with 1, 2, ... leaves, each better at the points of ``costs`` than shorter ones.
+    """Return rules by their number of leaves; each has a smaller worst regret than shorter rules.
 
-    The last rule is the first whose worst regret is at most ``limit``.
+    Only the points of ``costs`` count. The first rule with a worst regret of at most ``limit`` is
+    the last one.
     """
     regrets = np.array([costs.regret(Choice(formulas=(formula,))) for formula in formulas])
     regrets = np.minimum(regrets, _INFEASIBLE)
@@ -97,7 +97,10 @@ def fit_front(
 
 
 def _best_set(regrets: Floats, size: int) -> tuple[float, list[int]]:
-    """Return formulas of which the best has the least worst regret, by exchange of formulas."""
+    """Return the worst regret of a good set of ``size`` formulas, and their indices.
+
+    At each point, the best formula of the set counts. Formulas are exchanged one at a time.
+    """
     chosen = list[int]()
     score = math.inf
     while True:
@@ -114,6 +117,6 @@ def _best_set(regrets: Floats, size: int) -> tuple[float, list[int]]:
 
 
 def _score(regrets: Floats) -> Floats:
-    """Return the worst regret of each row; a small share of the mean decides between equals."""
+    """Return the worst regret of each row, plus a small share of the mean that breaks ties."""
     result: Floats = regrets.max(axis=1) + 1e-3 * np.minimum(regrets, 1e3).mean(axis=1)
     return result

@@ -1,4 +1,4 @@
-"""A decision problem: the value of one axis that minimizes an objective, given the other axes."""
+"""Define a decision problem: choose the best value of one axis at each point of the other axes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from symbolic.ops import both, ceil, floor, interpret_arrays, maximum, minimum, 
 from symbolic.statistics import StatisticName
 
 _MAX_VALUES, _FEW = sizes.RULE_VALUES, sizes.RULE_CONSTANTS
-#: Factors of rounded shares, and divisors of rounded quotients. Neighbors differ by at most a
-#: factor of 2, so one of them is near the best.
+#: Factors and divisors in :meth:`RuleProblem.candidates`. Neighbors differ by at most a factor of
+#: 2, so one of them is near the best.
 _FILLS, _PARTS = (1, 2, 3, 4, 6, 8), (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROOTS = (4, 8, 12, 16, 24, 32, 40, 64)
 
@@ -36,8 +36,8 @@ _ROOTS = (4, 8, 12, 16, 24, 32, 40, 64)
 class RuleProblem:
     """An objective over a grid, and the axis whose value a rule chooses.
 
-    ``node`` is the objective as a formula of the quantities that vary; it is infinite where a
-    constraint excludes the point. ``extremes`` has the values of the quantities of the other axes.
+    ``node`` is the formula of the objective; it is infinite at infeasible points. ``extremes`` has
+    the quantities that vary along the other axes, and ``constants`` those with a single value.
     """
 
     study: StudyData
@@ -98,7 +98,7 @@ class RuleProblem:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return the quantities that vary with the other axes: the arguments of the rule."""
+        """Return the arguments of the rule: quantities that vary along the other axes."""
         return tuple(n for n in references(self.node) if n != self.axis.name)
 
     @property
@@ -108,12 +108,12 @@ class RuleProblem:
 
     @property
     def used_constants(self) -> dict[str, Node]:
-        """Return the quantities with one value on which the objective depends."""
+        """Return the constants on which the objective depends."""
         needed = references(self.grid.graph.flatten(self.study._parse_formula(self.objective)))
         return {name: node for name, node in self.constants.items() if name in needed}
 
     def parse(self, text: str, read: Callable[..., Node] = parse) -> Node:
-        """Return a formula of the inputs, with numbers in place of quantities with one value."""
+        """Parse a formula of the inputs, and replace constants by their values."""
         node, graph = read(text, self.grid.model.quantities), self.grid.graph
         other = [name for name in references(node) if name not in graph.definitions]
         if not other:
@@ -132,20 +132,20 @@ class RuleProblem:
         return bool(np.all(array == np.floor(array)))
 
     def is_value(self, rule: Node) -> Node:
-        """Return the condition that a rule gives one of the values of the axis."""
+        """Return the condition that the value of a formula is a value of the axis."""
         return _fold(constant(both(*value_tests(rule, self.axis, self.grid.model.quantities))))
 
     def point(self, place: Sequence[int]) -> dict[str, Any]:
-        """Return the values of the other axes at an index along each of them."""
+        """Return the values of the other axes at the indices ``place``."""
         pairs = zip(self.other_axes, place, strict=True)
         return {axis.name: axis.coordinate[at].item() for axis, at in pairs}
 
     def candidates(self) -> list[Node]:
-        """Return formulas for the axis: its values, and formulas derived from the objective.
+        """Return formulas that may be leaves: values of the axis, and formulas from the objective.
 
-        A rounded term in proportion to the axis, such as ``ceil(groups * splits / sms)``, gives the
-        largest value with the same rounded term. A rounded quotient by the axis, such as
-        ``ceil(kv_tiles / splits)``, gives the least value.
+        If the objective rounds a multiple of the axis, as ``ceil(groups * splits / sms)`` does, a
+        formula is the largest value of the axis with the same rounded term. If it rounds a quotient
+        by the axis, as ``ceil(kv_tiles / splits)`` does, a formula is the least such value.
         """
         values = np.sort(self.axis.values)
         some = np.unique(np.geomspace(1, values.size, _FEW).round().astype(int)) - 1
@@ -165,7 +165,7 @@ class RuleProblem:
         return [*result, *(_fold(maximum(low, minimum(high, node))) for node in full)]
 
     def rounded_terms(self) -> tuple[list[Node], list[Node]]:
-        """Return b / a for each rounded term a * axis / b of the objective, and c for c / axis."""
+        """Return b / a for each rounded a * axis / b in the objective, and c for each c / axis."""
         caps, wholes, name = [], [], self.axis.name
         rng = np.random.default_rng(0)
         for node in walk([self.node]):
@@ -183,7 +183,7 @@ class RuleProblem:
 
 
 def _fold(root: Node) -> Node:
-    """Return a formula with computed constants, and without products with 1 or quotients by 1."""
+    """Simplify a formula: compute its constants, and drop factors and divisors of 1."""
     done: dict[int, Node] = {}
     one = constant(1.0)
     for node in walk([root]):
@@ -206,10 +206,10 @@ def _fold(root: Node) -> Node:
 
 
 class BoxCosts:
-    """Bounds of the objective over boxes of the other axes (columns), for each value of the axis.
+    """Bounds of the objective, of shape (values of the axis, boxes of the other axes).
 
-    At a box of one point, the bounds are the values that a scan computes. The upper bound is
-    infinite where a value may be infeasible, the lower bound where it is infeasible.
+    For a box of one point, both bounds are the value that a scan computes. The upper bound is
+    infinite if some point may be infeasible, and the lower bound if all points are infeasible.
     """
 
     def __init__(self, problem: RuleProblem, boxes: Boxes) -> None:
@@ -235,14 +235,14 @@ class BoxCosts:
         return type(result)(*(np.broadcast_to(part, shape) for part in result))
 
     def regret(self, tree: RuleTree) -> Floats:
-        """Return the upper bound of a rule's regret over each box; 0 where nothing is feasible."""
+        """Return an upper bound of a rule's regret over each box; 0 if none is feasible."""
         most = self._most(tree)
         with np.errstate(all="ignore"):
             ratio = np.where(self.best > 0, most / self.best, math.inf)
         return np.where(self.best < math.inf, ratio, 0.0)
 
     def _most(self, tree: RuleTree) -> Floats:
-        """Return the upper bound of the objective at the values that a rule chooses."""
+        """Return an upper bound of the objective over each box, at the values a rule chooses."""
         if not isinstance(tree, Choice):
             test = self.enclose(tree.test)
             yes, no = self._most(tree.yes), self._most(tree.no)
@@ -259,7 +259,7 @@ class BoxCosts:
 
 
 def random_points(problem: RuleProblem, count: int, seed: int) -> Indices:
-    """Return random points: some with uniform, most with logarithmic indices."""
+    """Return random points (columns): most have log-uniform indices, the others uniform ones."""
     rng = np.random.default_rng(seed)
     sizes = problem.whole_box.hi + 1
     uniform = rng.integers(0, sizes, (len(sizes), count))

@@ -21,10 +21,10 @@ _VISITED, _WORST = sizes.RULE_VISITED, sizes.RULE_POINTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A certificate: the regret of a rule is ``worst`` at a point, and at most ``bound``.
+    """A certificate that the regret of a rule is at most ``bound``, and ``worst`` at one point.
 
-    ``place`` is the index of the point along each axis that the rule does not choose. ``above`` are
-    points (columns) above the limit, at which the search was stopped.
+    ``place`` has the indices of this point along the axes that the rule does not choose. ``above``
+    has the points (columns) with a regret above the limit, if they stopped the search.
     """
 
     worst: float
@@ -34,7 +34,7 @@ class Proof:
 
 
 class _RegretSearch:
-    """Boxes whose regret may exceed both the limit and the worst regret so far."""
+    """A search over boxes whose regret may exceed both the limit and the worst known regret."""
 
     def __init__(
         self, problem: RuleProblem, tree: RuleTree, limit: float, gap: float, stop: bool, seed: int
@@ -49,7 +49,7 @@ class _RegretSearch:
         self.add(problem.whole_box)
 
     def regret(self, boxes: Boxes) -> Floats:
-        """Return upper bounds of the regret over boxes; they are exact for points."""
+        """Return upper bounds of the regret over boxes; a bound over a single point is exact."""
         count = boxes.lo.shape[1]
         parts = [slice(k, k + self.batch) for k in range(0, max(count, 1), self.batch)]
 
@@ -59,11 +59,10 @@ class _RegretSearch:
         return np.concatenate(run_in_threads(bound, len(parts)))
 
     def visit(self, points: Indices) -> None:
-        """Evaluate points."""
         self.record(points, self.regret(Boxes(points, points)))
 
     def record(self, points: Indices, regret: Floats) -> None:
-        """Keep the worst of some points, and those above the limit."""
+        """Update the worst point, and store the points above the limit."""
         if regret.max(initial=0.0) > self.worst:
             self.worst = float(regret.max())
             self.place = tuple(points[:, int(regret.argmax())].tolist())
@@ -71,7 +70,7 @@ class _RegretSearch:
         self.above = np.append(self.above, points[:, order[regret[order] > self.stop_above]], 1)
 
     def has_open_pieces(self) -> bool:
-        """Close the boxes that cannot contain a regret above the limit."""
+        """Close boxes that cannot exceed the limit; return True if the search must go on."""
         is_within = self.worst <= self.limit
         is_open = self.bounds > (self.limit if is_within else self.worst * (1 + self.gap))
         self.closed = max(self.closed, float(self.bounds[~is_open].max(initial=0.0)))
@@ -89,7 +88,7 @@ class _RegretSearch:
         self.add(halves)
 
     def add(self, boxes: Boxes) -> None:
-        """Bound boxes, and keep those of more than one point as open."""
+        """Bound boxes; those with more than one point stay open."""
         bounds, single = self.regret(boxes), np.all(boxes.lo == boxes.hi, axis=0)
         self.record(boxes.lo[:, single], bounds[single])
         self.closed = max(self.closed, float(bounds[single].max(initial=0.0)))
@@ -97,7 +96,7 @@ class _RegretSearch:
         self.bounds = np.append(self.bounds, bounds[~single])
 
     def _halves(self, boxes: Boxes) -> Boxes:
-        """Return the halves of boxes along the axis with the widest relative range of values."""
+        """Halve boxes along the axis whose quantities have the widest relative range."""
         widths = np.where(boxes.hi > boxes.lo, 1e-9, -1.0)
         for leaf in self.problem.extremes.values():
             ends = leaf(list(boxes.lo), list(boxes.hi)).enclosure
@@ -108,7 +107,6 @@ class _RegretSearch:
         return boxes.halves(widths.argmax(axis=0))
 
     def report(self) -> None:
-        """Report the worst regret and its bound."""
         report_best(-self.worst, -max(self.closed, self.bounds.max(initial=self.worst)))
 
 
@@ -122,11 +120,11 @@ def prove(
     stop: bool = False,
     seed: int = 0,
 ) -> Proof:
-    """Return a proof that the regret is at most ``limit``.
+    """Return a bound on the regret of a rule, proven by branch and bound.
 
-    If a point has more regret, the search ends there with ``stop``; otherwise, the bound exceeds
-    the worst regret by at most the relative gap. If the time is up, the bound is higher. ``seed``
-    draws the points that are evaluated first.
+    The search ends when the bound is at most ``limit``. If a point has more regret, the flag
+    ``stop`` ends the search there; otherwise, it ends when the bound exceeds the worst regret by at
+    most the share ``gap``. A time limit may end it earlier. ``seed`` draws the first points.
     """
     with np.errstate(all="ignore"):
         search = _RegretSearch(problem, tree, limit, gap, stop, seed)

@@ -19,13 +19,13 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_condition
 from symbolic.node import Node, walk
 
-#: Leaves of a rule; each ``if`` that does not return doubles the leaves after it.
+#: Largest number of leaves. An ``if`` that does not return doubles the number of leaves after it.
 _MAX_LEAVES = sizes.RULE_LEAVES
-#: Up to this number, arithmetic of whole floats is that of Python's integers.
+#: Up to this limit, whole floats and Python's integers give the same results.
 _EXACT = 2.0**52
 _FUNCTIONS = ("min", "max", "minimum", "maximum", "abs", "floor", "ceil", "sqrt")
 _IMPORT = r"import (math)|from (?:math|__future__) import (\w+(?:, \w+)*)"
-#: Parts of expressions that formulas write as Python does.
+#: Syntax that is the same in Python and in formulas.
 _SAME = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Tuple, ast.Constant, ast.expr_context, ast.cmpop,
          ast.boolop, ast.unaryop)  # fmt: skip
 
@@ -41,11 +41,11 @@ def read_statements(path: str | Path) -> list[ast.stmt]:
 
 
 def read_rule(problem: RuleProblem, path: str | Path) -> RuleTree:
-    """Return the rule of the function that has the name of the axis.
+    """Return the rule of a Python file: the function that has the name of the axis.
 
     Raises:
-        DseError: The function has other statements than ``if``, assignments and ``return``, or a
-            formula that may be undefined, or inexact as integers, at a point of the study.
+        DseError: The function has statements besides ``if``, assignments and ``return``. Or a
+            formula may be undefined, or too large for exact integers, at a point of the study.
     """
     known = {each.name: ast.dump(each) for each in python_definitions(problem)}
     rules, reader = list[ast.FunctionDef](), _Reader(problem, path)
@@ -83,7 +83,7 @@ def _is_text(each: ast.stmt) -> bool:
 
 
 def _check_defined(problem: RuleProblem, tree: RuleTree, path: str | Path) -> None:
-    """Raise DseError if Python may compute another value than the formula, or raise an error."""
+    """Raise DseError if Python may fail on a formula, or compute another value."""
     whole = BoxCosts(problem, problem.whole_box)
     for node in walk(formulas_of(tree)):
         if node.is_boolean or node.op == "constant":
@@ -115,7 +115,7 @@ class _Reader(ast.NodeTransformer):
         )
 
     def run(self, statements: Sequence[ast.stmt], names: Mapping[str, Any]) -> RuleTree:
-        """Return the rule of statements that return on each path, before the last one."""
+        """Return the rule that statements compute; ``names`` has the expressions of variables."""
         each, *rest = statements
         self.names = names
         if isinstance(each, ast.Return) and each.value is not None:
@@ -137,7 +137,7 @@ class _Reader(ast.NodeTransformer):
         return self.fail(each, f"{ast.unparse(each).splitlines()[0]!r} cannot be certified")
 
     def candidates(self, value: ast.expr) -> tuple[Node, ...]:
-        """Return the formulas of which a returned value has the least predicted objective."""
+        """Return the formulas among which a ``return`` chooses by the least predicted objective."""
         arguments = ", ".join([*self.problem.inputs, "value"])
         call = f"min(candidates, key=lambda value: predicted({arguments}))"
         choice = self.names.get("candidates")
@@ -147,7 +147,6 @@ class _Reader(ast.NodeTransformer):
         return (self.formula(value, parse),)
 
     def formula(self, each: ast.expr, read: Callable[..., Node]) -> Node:
-        """Return the node of an expression."""
         try:
             return self.problem.parse(ast.unparse(self.visit(each)), read)
         except DseError as error:
@@ -156,19 +155,19 @@ class _Reader(ast.NodeTransformer):
     # --- names, operators and functions as formulas write them
 
     def visit_Name(self, each: ast.Name) -> ast.expr:
-        """Return the expression that has a name."""
+        """Return the expression of a variable."""
         if each.id not in self.names:
             self.fail(each, f"{each.id} is unknown")
         result: ast.expr = self.names[each.id]
         return result
 
     def visit_IfExp(self, each: ast.IfExp) -> ast.expr:
-        """Return a choice."""
+        """Return a conditional expression as a call of ``where``."""
         parts = [self.visit(part) for part in (each.test, each.body, each.orelse)]
         return ast.Call(ast.Name("where"), parts, [])
 
     def visit_BinOp(self, each: ast.BinOp) -> ast.expr:
-        """Return a rounded quotient or a remainder of whole numbers with ``floor``."""
+        """Write ``//`` and ``%`` of whole numbers with ``floor``."""
         a, b = self.visit(each.left), self.visit(each.right)
         if isinstance(each.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
             return ast.BinOp(a, each.op, b)
@@ -181,7 +180,7 @@ class _Reader(ast.NodeTransformer):
         return floored if isinstance(each.op, ast.FloorDiv) else self.generic_visit(each)
 
     def visit_Call(self, each: ast.Call) -> ast.expr:
-        """Return a call of a function that formulas know."""
+        """Return a call with the function's name in formulas."""
         name = ast.unparse(each.func)
         is_known = name in self.functions - self.names.keys() and name in _FUNCTIONS
         if name.startswith("math.") and "math" in self.functions - self.names.keys():
@@ -193,7 +192,7 @@ class _Reader(ast.NodeTransformer):
         return ast.Call(called, [self.visit(argument) for argument in each.args], [])
 
     def generic_visit(self, each: ast.AST) -> Any:
-        """Translate the parts of an expression that formulas write in the same way."""
+        """Raise an error for syntax that formulas do not have."""
         if not isinstance(each, _SAME):
             self.fail(each, f"{ast.unparse(each)} cannot be certified")
         return super().generic_visit(each)

@@ -17,7 +17,7 @@ from symbolic.answer import Answer, Report, Table
 class RuleReport(Report):
     """A rule for the values of an axis, with the certificate of its worst regret.
 
-    ``front`` has the proofs of this rule and of shorter ones, by the number of leaves. ``mean`` is
+    ``front`` has the proofs of this rule and of shorter rules, by the number of leaves. ``mean`` is
     the mean regret, estimated from random points.
     """
 
@@ -39,7 +39,7 @@ class RuleReport(Report):
 
     @property
     def worst_point(self) -> dict[str, Any]:
-        """Return the point with the largest regret that was evaluated."""
+        """Return the evaluated point that has the largest regret."""
         return self.problem.point(self.proof.place)
 
     @property
@@ -49,7 +49,7 @@ class RuleReport(Report):
 
     @property
     def certificate(self) -> str:
-        """Return what is proven, as text."""
+        """Return a text that states what is proven."""
         problem, proof, study = self.problem, self.proof, self.problem.study
         spans = [
             f"{a.name} {a.coordinate[0]} to {a.coordinate[-1]} ({a.size:,} values)"

@@ -1,4 +1,4 @@
-"""A decision rule: tests of formulas, and formulas for the value of an axis at its leaves."""
+"""Define decision rules: trees of conditions with formulas for the value of an axis."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from symbolic.node import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A leaf of a rule: the formula with the least predicted objective, the first of equals."""
+    """A leaf of a rule: it takes the formula with the least predicted objective.
+
+    If several formulas tie, it takes the first of them.
+    """
 
     formulas: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A test of a rule: ``yes`` decides where the condition holds, otherwise ``no``."""
+    """A test of a rule: if the condition holds, the rule ``yes`` decides, otherwise ``no``."""
 
     test: Node
     yes: RuleTree

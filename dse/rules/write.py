@@ -17,10 +17,10 @@ from symbolic.primitives import PRIMITIVES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """A language that a rule is written in.
+    """A language in which a rule can be written, as templates of its syntax.
 
-    ``operations`` has the texts of primitives that differ from those of loop nests; a choice
-    evaluates one arm only. ``function`` has places for a name, arguments and a body.
+    ``operations`` has only the primitives that are written in another way than in loop nests. The
+    template ``function`` takes a name, arguments and a body.
     """
 
     definitions: str
@@ -68,7 +68,6 @@ def ceil(a):
     least="""candidates = ({candidates})
 return min(candidates, key=lambda value: predicted({inputs}, value))""",
 )
-# FMA contraction would round differently from Python
 C = Language(
     definitions="""#include <math.h>
 #define inf INFINITY
@@ -101,9 +100,9 @@ SUFFIXES = {".py": PYTHON, ".c": C, ".csv": None}
 
 
 def node_text(node: Node, language: Language = PYTHON, names: Mapping[Node, str] = {}) -> str:
-    """Return a formula as text of a language. Some of its parts may have names.
+    """Return a formula as text; ``names`` has the names of parts that are computed before.
 
-    Numbers are written with a decimal point, so that C divides them as doubles.
+    Numbers are written with a decimal point, because C would divide whole numbers as integers.
     """
     if node in names:
         return names[node]
@@ -124,13 +123,13 @@ def _nest(node: Node) -> str:
 
 
 def _is_call(node: Node, language: Language) -> bool:
-    """True if the text of a node needs no parentheses inside an operation, nor its arguments."""
+    """True if a node is written as a call: neither the node nor its arguments need parentheses."""
     text = language.operations.get(node.op, _nest(node))
     return "(" in text.split("{")[0] and node.op != "divide"
 
 
 def rule_text(problem: RuleProblem, tree: RuleTree, comment: str, suffix: str) -> str:
-    """Return a rule in the format of a suffix, below a comment."""
+    """Return the text of a file with a comment and a rule; ``suffix`` chooses the format."""
     language = SUFFIXES[suffix]
     lines = "".join(f"{'//' if suffix == '.c' else '#'} {line}\n" for line in comment.splitlines())
     if language is None:
@@ -157,7 +156,7 @@ def _function(name: str, arguments: tuple[str, ...], body: str, language: Langua
 
 
 def _prediction(problem: RuleProblem, language: Language) -> str:
-    """Return a function that computes the objective; parts that it uses twice have names."""
+    """Return the text of the function ``predicted``, in which repeated parts have names."""
     steps = [node for node in walk([problem.node]) if node.op in PRIMITIVES]
     uses = Counter(arg for node in steps for arg in node.args)
     names, body = dict[Node, str](), ""

@@ -35,14 +35,14 @@ def rule(
     """Find a short decision rule for an axis, with a certificate of its worst regret.
 
     The regret of a value is the objective at this value, divided by the least objective over all
-    values of the axis. A rule computes a few formulas, its leaves, and returns the one with the
-    least predicted objective: no tree of thresholds with these leaves has less regret. The formulas
-    are fitted to some points; branch and bound over all points then proves the worst regret, or
-    finds a worse point, which joins the points of the next fit.
+    values of the axis. A rule computes a few formulas (its leaves) and returns the value with the
+    least predicted objective. No tree of thresholds with the same leaves has less regret. The
+    formulas are chosen at some points. Branch and bound over all points then proves the worst
+    regret, or finds points with too much regret, which join the points of the next choice.
 
     Parameters:
         source (Study or path): Study with the axis, and with the inputs of the rule as other axes.
-        of (str): Axis of numbers that the rule chooses; default: the name of the checked function.
+        of (str): Numeric axis whose value the rule chooses; default: the checked function's name.
         minimize (str, optional): Positive quantity or formula; default: the study's ``best``, or
             ``time``.
         within (float): Largest allowed worst regret, as a share: 0.05 for 5 %.
@@ -51,9 +51,9 @@ def rule(
             objective.
         out (path, optional): File for the rule: a Python function (``.py``), a C function (``.c``)
             or a table (``.csv``).
-        check (path, optional): Python file with a function of the inputs, named after the axis: it
-            is certified, and no rule is fitted.
-        time_limit (float, optional): Seconds, after which the certificate has a wider bound.
+        check (path, optional): Python file with a rule to certify, in place of a new rule. The rule
+            is a function of the inputs that has the name of the axis.
+        time_limit (float, optional): Seconds after which the proof stops, with a wider bound.
         progress (bool): Show progress on standard error after one second.
 
     Returns:
