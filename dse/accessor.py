@@ -132,15 +132,16 @@ class DatasetAccessor:
     def explain(self, point: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Return every intermediate quantity of one configuration; see :func:`dse.explain`.
 
-        ``point`` gives values of axes, or is an answer. Default: the configuration of this Dataset,
-        if it has one or is ranked, as the optimum is. ``more`` are further values of axes.
+        ``point`` has values of axes, or is an answer. By default, it is the only or the best-ranked
+        configuration of this Dataset. ``more`` has further values of axes.
         """
         return dse.explain(self.study, **{**self._point(point), **more})
 
     def advise(self, point: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Return the bottleneck of a configuration, and what would help; see :func:`dse.advise`.
 
-        The configuration is that of :meth:`explain`; ``more`` are also ``goal`` and ``levers``.
+        The configuration is chosen as in :meth:`explain`. ``more`` also takes ``goal`` and
+        ``levers``.
         """
         return dse.advise(self.study, **{**self._point(point), **more})
 

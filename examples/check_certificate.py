@@ -1,11 +1,12 @@
 """Check a certificate of an optimum: python check_certificate.py FILE
 
-The program needs only Python and NumPy. It accepts FILE if it proves, from its equations, values,
-conditions and goal, that the incumbent meets the conditions and has the stated goal, that the boxes
-cover the grid, and that no point is better by more than the gap. It evaluates boxes of one point,
-and encloses others by intervals, rounded outward, or else to nearest, which encloses all values
-that doubles compute, because it keeps their order. An entry [axis, index] splits a box; its upper
-part begins at the index. Other entries are bounds of a box; null means that no point is feasible.
+It needs only Python and NumPy, and takes the equations, values, conditions and goal from FILE. It
+proves that the incumbent meets the conditions and has the stated goal, that the boxes cover the
+grid, and that no point is better by more than the gap. A box of one point is evaluated. Other boxes
+are enclosed by intervals with ends rounded outward, and with ends rounded to nearest. Rounding to
+nearest keeps the order of numbers, so these intervals contain all values that doubles compute. An
+entry [axis, index] splits a box; its upper part begins at the index. Any other entry is the bound
+of a box; null means that no point in the box is feasible.
 """
 
 import ast
@@ -15,8 +16,8 @@ import sys
 
 import numpy as np
 
-ULPS, LIBRARY_ERROR = 4, 1e-12  # of exp, log and powers: assumed, and between two computers
-CHUNK = 1 << 12  # boxes that are enclosed together
+ULPS, LIBRARY_ERROR = 4, 1e-12  # assumed errors of exp, log, power; relative: of two computers
+CHUNK = 1 << 12  # number of boxes that are enclosed at once
 LIBRARY = {"exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "power": np.power}
 LOGICAL = {"both": np.logical_and, "either": np.logical_or, "negate": np.logical_not}
 ROUNDED = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "sqrt": np.sqrt}
@@ -40,7 +41,7 @@ def choose(test, a, b):
 
 
 def enclose(op, mode, *args):
-    """Return (low, high, may be NaN), ends NaN if all is; for a condition (always, ever, False)."""
+    """Return (low, high, may be NaN) of an operation; of a condition (always, ever true, False)."""
     (a, b), last, undefined = (args * 2)[:2], args[-1], some(x[2] for x in args)
     a_has_0, b_has_0 = ((x[0] <= 0) & (x[1] >= 0) for x in (a, b))
     if mode == "point":
@@ -53,7 +54,7 @@ def enclose(op, mode, *args):
         return every(ends), some(ends), np.False_
     if op in ("<", "<="):
         return POINT[op](a[1], b[0]) & ~undefined, POINT[op](a[0], b[1]), np.False_
-    if op in ("minimum", "maximum"):  # the second operand, where the first is NaN
+    if op in ("minimum", "maximum"):  # if the first operand is NaN: the second
         end = np.fmin if op == "minimum" else np.fmax
         both = end(a[0], b[0]), end(a[1], b[1]), b[2]
         return choose(np.isnan(b[0]), b, (*choose(a[2], join(both, b), both)[:2], b[2]))
@@ -84,7 +85,7 @@ def enclose(op, mode, *args):
         x, y = (b_inf, b_has_0) if op == "*" else (b_has_0, b_inf)
         undefined = undefined | a_has_0 & x | a_inf & y
     low = np.maximum(low, 0.0) if op in ("exp", "power") else low
-    if op == "power":  # of a negative number or NaN
+    if op == "power":  # any value for a negative base or NaN
         wild = ~(a[0] >= 0) | (a[0] == 0) & ~(b[0] >= 0) | np.isnan(b[0]) & (a[0] != a[1])
         wild, undefined = wild & ~(np.isnan(low) & (b[0] == b[1])), undefined | wild
         low, high = choose(wild, (-np.inf, np.inf), (low, high))
@@ -96,7 +97,7 @@ def require(test, text):
 
 
 def values_of(given, sizes):
-    """Return the values of an input as an array over axes, and the numbers of these axes."""
+    """Return the values of an input as an array, and the grid's axis of each dimension."""
     given = given if isinstance(given, dict) else {"axes": [], "values": given}
     shape = [sizes[axis] for axis in given["axes"]]
     if "range" in given:
@@ -107,7 +108,7 @@ def values_of(given, sizes):
 
 
 def extremes(values, low, high):
-    """Return the enclosures of an input over boxes: ranges of indices along its axes."""
+    """Return enclosures of an input over boxes; a box has first and last indices."""
     ends, d = (values[tuple(low)], values[tuple(high)]), np.diff(np.atleast_1d(values))
     if np.array_equal(low, high) or (values.ndim == 1 and (np.all(d >= 0) or np.all(d <= 0))):
         return np.minimum(*ends), np.maximum(*ends), np.isnan(ends[0])
@@ -117,7 +118,6 @@ def extremes(values, low, high):
 
 
 def evaluate(node, known, mode):
-    """Return the enclosures of a formula, given those of the quantities in it."""
     if isinstance(node, ast.Name):
         return known[node.id]
     if isinstance(node, ast.Constant | ast.UnaryOp):

@@ -1,8 +1,8 @@
 """Transactions of a warp's request, by compute capability (Hong 2012, section 2.1.3 and Fig. 3).
 
-Threads that access one number after the other, from a multiple of 64 bytes on, need one transaction
-on every GPU. Otherwise compute capability 1.0 and 1.1 make one transaction for each thread, and 1.2
-and later one for each segment of 128 bytes that the threads touch.
+If the threads access consecutive numbers from a multiple of 64 bytes on, every GPU makes one
+transaction. Otherwise, compute capability 1.0 and 1.1 make a transaction for each thread. Later
+ones make a transaction for each segment of 128 bytes that the threads touch.
 
     dse.evaluate("examples/coalescing.py", compute_version=[1.1, 1.3], first_byte=4,
                  thread_distance_bytes=4, bytes_per_thread=4)  # 32 and 2
@@ -11,7 +11,7 @@ and later one for each segment of 128 bytes that the threads touch.
 import dse
 
 OUTPUTS = ("transactions_per_uncoalesced",)
-FIRST_RELAXED = 1.2  #: compute capability
+FIRST_RELAXED = 1.2  #: first compute capability that makes a transaction per segment
 
 compute_version = dse.quantity("compute_version", domain="[1, inf)", meaning="compute capability")
 first_byte = dse.quantity(

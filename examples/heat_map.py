@@ -1,11 +1,10 @@
-"""Draw the temperature of a chip from the readings of a few sensors, as Hong 2012, section 4.3.3.
+"""Draw the temperature of a chip from a few sensors, as in Hong 2012, section 4.3.3.
 
     python examples/heat_map.py readings.csv heat-map.png
 
-The file has the columns x, y and temperature, one row for each sensor, of which at least three do
-not lie on a line. Between sensors the temperature is linear in each triangle of neighbours; outside
-of all triangles there is no value. The thesis draws its readings with the contourf of MATLAB, and
-prints none of them.
+The file has the columns x, y and temperature, and a row for each sensor. At least three sensors
+must not lie on one line. The temperature is linear in each triangle of neighbours; outside of all
+triangles there is no value. The thesis draws its readings with MATLAB's contourf, and prints none.
 """
 
 import sys

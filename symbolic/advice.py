@@ -50,7 +50,7 @@ def guides(model: Model) -> tuple[Guide, ...]:
 
 
 def has_cases(graph: Graph, guide: Guide) -> bool:
-    """True if the goal of a guide has other equations in each case that the guide names."""
+    """True if the equations of a guide's goal depend on the case."""
     is_apart = guide.state not in (guide.goal, guide.limits)
     return is_apart and guide.state in graph.ancestors([guide.goal])
 

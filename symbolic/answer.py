@@ -244,7 +244,7 @@ def wide_tables() -> Iterator[None]:
 
 
 def terminal_width(stream: TextIO) -> int | None:
-    """Return the columns of the terminal; None if there is none, or tables are printed wide."""
+    """Return the number of columns of a terminal; None for other streams, or with --wide."""
     return shutil.get_terminal_size().columns if stream.isatty() and not _is_wide.get() else None
 
 

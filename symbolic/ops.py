@@ -224,7 +224,7 @@ def floor(a: Any) -> Any:
     return NUMERIC["floor"](a)
 
 
-#: Factor before rounding up: a whole number that rounding errors raised by up to 1e-12 stays.
+#: Factor before ``ceil``, so that a whole number with a rounding error up to 1e-12 stays the same.
 NEARLY_ALL = 1 - 1e-12
 
 

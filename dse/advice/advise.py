@@ -160,7 +160,7 @@ def build_advice(
 
 
 def moves_over_jumps(study: StudyData, point: Mapping[str, Any]) -> list[Move]:
-    """Return the moves from one configuration that pass a jump between the equations of cases."""
+    """Return the moves from a configuration to another case at whose border the goal jumps."""
     for guide in guides(study.grid().model):
         with suppress(DseError):  # the goal may lack inputs
             if has_cases(study.grid([guide.goal]).graph, guide):
@@ -329,9 +329,9 @@ class _MovePath:
         return f"{goal.name} jumps from {' to '.join(value_text(x, goal.unit) for _, x in pairs)}"
 
     def end_at_shipped(self, move: Move) -> Move | None:
-        """Return a designer's move in the time that ends at the extreme value of shipped machines.
+        """End a designer's move at the extreme value of shipped machines; keep other moves.
 
-        Return None if the machine of the move has this value, or if it does not improve the goal.
+        Return None if the machine already has this value, or if the value does not save time.
         """
         is_far = self.site.is_machine and move.helps and move.lever == "designer"
         if not is_far or self.factors or self.site.guide.goal != "time":

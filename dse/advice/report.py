@@ -43,8 +43,8 @@ class Move(DisplayMixin):
         lever: Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
         equation, source: The quantity whose equation decides the border, and its publication.
         limit: What ends the move if no bound does.
-        jump: The two values of the goal at the next case, by the equations of this case and of the
-            next, as text; empty if they meet.
+        jump: Text with the two values of the goal where the next case begins, by the equations of
+            this case and of the next; empty if the values are equal.
     """
 
     quantity: str

@@ -239,9 +239,10 @@ class Site:
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
     def goals_by_case(self, inputs: Inputs, there: float) -> list[tuple[float, float]]:
-        """Return the goal here and at a place, by the equations of this case and of ``there``.
+        """Return the goal before and after a move to ``inputs``, by the equations of two cases.
 
-        The result is empty if both cases are the same, or the goal does not depend on the case.
+        The first pair is for the present case, the second for the case ``there``. The result is
+        empty if both cases are the same, or if the goal does not depend on the case.
         """
         graph, guide = self.grid.graph, self.guide
         if there == self.flag or not has_cases(graph, guide):

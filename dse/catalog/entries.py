@@ -464,11 +464,11 @@ def _bandwidth_share(entry: Entry) -> dict[str, Value]:
 
 
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
-    """Return the numbers of a quantity for the nearest relatives of a machine that have it.
+    """Return the values of a quantity for a machine's nearest relatives that have the quantity.
 
-    If no relative has the quantity, the relatives of the relatives are searched next. The nearest
-    relative of a user's machine is its base. If the file names the machines from which all GPUs
-    with caches have the quantity ("of"), these are the relatives.
+    If no relative has it, the relatives of the relatives are searched next. The nearest relative of
+    a user's machine is its base. If the table of relatives names machines for the quantity
+    (``of``), they are the relatives of all GPUs with caches, and other machines have none.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]

@@ -16,8 +16,8 @@ from dse.cli.options import SourcePath
 def cite(source: str) -> Any:
     """Print BibTeX of the references, behind an answer.
 
-    The references are those that the sources of equations, values and fits name; comments say which
-    sources. --json also lists the sources that name no publication.
+    The sources of equations, values and fits name these references. Comments list the sources.
+    --json also lists the sources that name no publication.
     """
     with input_errors():
         return dse.cite(source)

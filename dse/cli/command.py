@@ -55,7 +55,7 @@ Source: TypeAlias = "StudyData | xr.Dataset"
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-_OUT = "Also write the answer to a new file (.json, .csv, .parquet, .nc, .zarr), or a .toml study."
+_OUT = "Also write the answer to a new file: .json, .csv, .parquet, .nc, .zarr, or .toml (a study)."
 
 #: Key of the exit status in click's context, for commands that still print an answer.
 _STATUS = "dse.status"

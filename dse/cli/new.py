@@ -40,13 +40,13 @@ _DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
 def new(kind: str | None, out: str | None, base: str | None) -> Any:
     """Write a file to start from: a commented study, machine or workload.
 
-    Without arguments, the command asks three questions on a terminal and writes a study: your
-    kernel, workload or model; the machine; and what you want to know.
+    Without arguments, the command asks for three things on a terminal: your kernel, workload or
+    model; the machine; and what you want to know. It then writes a study.
 
     You can use the file without changes. A machine or workload file uses the values of another
-    machine or workload, and shows them as comments: to replace a value, uncomment its line. A
-    machine file also lists values that models need and that the other machine lacks, with the
-    numbers of a similar machine.
+    machine or workload, and shows them as comments: to replace a value, uncomment its line. If the
+    other machine lacks values that models need, a machine file lists them with the numbers of a
+    similar machine.
     """
     if kind is None and is_interactive():
         return _ask_study()
@@ -88,7 +88,7 @@ def new(kind: str | None, out: str | None, base: str | None) -> Any:
 
 
 def _ask_study() -> Answer:
-    """Ask for a subject, a machine and a question until they give a study; write it."""
+    """Ask for a subject, a machine and a question until a study can be drafted, and write it."""
     from dse.analysis import KERNEL_FILES
     from dse.analysis.draft import QUESTIONS, count_kernel, draft_study
     from sweeps.files.atomic_write import write_atomic

@@ -29,8 +29,8 @@ from dse.cli.options import goal_options, names_option, option, parse_number
 @fixed_axes_option
 @option(
     "--epsilon X%",
-    "Report configurations that cover the front: no other is better than all of them by more than "
-    "this fraction",
+    "Report fewer configurations: every configuration is at most this fraction better, in each "
+    "objective, than one of them",
     callback=parse_share,
 )
 @names_option(

@@ -18,20 +18,20 @@ from dse.signals import time_left
     "dse rule splits.toml --check rule.py --minimize tile_time",
 )
 @study_argument
-@option("--of AXIS", "Axis of numbers that the rule chooses")
+@option("--of AXIS", "Numeric axis whose value the rule chooses")
 @option("--minimize Q", "Objective; default: that of the study's [best], or time")
 @option("--within X%", "Largest worst regret", default="5%", callback=parse_share)
 @option("--leaves N", "Largest number of formulas", type=click.IntRange(min=1), default=8)
-@names_option("--formulas", "Further formulas that may be leaves, separated by commas")
+@names_option("--formulas", "More formulas that the rule may use, separated by commas")
 @file_option("--out FILE", "File for the rule: .py, .c or .csv")
-@file_option("--check FILE", "Certify the rule of a Python file", exists=True)
-@time_limit_option("Seconds, after which the certificate has a wider bound")
+@file_option("--check FILE", "Python file with a rule to certify", exists=True)
+@time_limit_option("Seconds after which the proof stops, with a wider bound")
 def rule(study: str, out: str | None, time_limit: float | None, **options: Any) -> Any:
     """Find a short rule for the values of an axis, with a proof of its worst regret.
 
     The regret is the objective at the rule's choice, divided by the least objective of all choices.
-    The proof is about the model, not about a GPU. The exit status is 3 if the worst regret is not
-    proven to be within the tolerance.
+    The worst regret may exceed 1 by --within. If this is not proven, the exit status is 3. The
+    proof is about the model, not about a GPU.
     """
     if out is not None:
         new_file(out, ".py", ".c", ".csv")

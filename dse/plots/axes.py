@@ -85,7 +85,7 @@ def label_with_unit(text: str, unit: str) -> str:
 
 
 def quantity_array(values: Any, text: str, unit: str, dim: str = "drawn") -> Any:
-    """Return values as an array with the words and the unit of a quantity or formula."""
+    """Return values as an array with the meaning and unit of a quantity, or with a formula."""
     import xarray as xr
 
     from symbolic.quantities import TABLE

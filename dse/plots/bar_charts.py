@@ -178,7 +178,7 @@ _MIN_ELASTICITY, _MAX_BARS = 1e-4, 12
 
 
 def _ranking_axes(names: Sequence[str], ax: Axes | None, width: float = 6.4) -> tuple[Axes, Any]:
-    """Return Axes with a row for each name, and the words of names that are quantities."""
+    """Return Axes with a labelled row for each name, and the positions of the rows."""
     from symbolic.quantities import TABLE
 
     words = {name: textwrap.fill(TABLE[name].meaning, 34) for name in names if name in TABLE}

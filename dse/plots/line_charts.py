@@ -296,8 +296,8 @@ def efficiency(
 ) -> Axes:
     """Draw speed-up against energy efficiency, and against the effect of power alone.
 
-    Values above 1 are better; ``relative`` draws only the second panel. The first panel has no
-    legend, because only speeds matter there, so that many series coincide.
+    Values above 1 are better. The flag ``relative`` draws only the second panel. The first panel
+    has no legend, because many of its series coincide.
     """
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
     if not relative:

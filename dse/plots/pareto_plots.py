@@ -44,7 +44,8 @@ def pareto(
 ) -> Axes:
     """Draw all configurations in the plane of two objectives, and the Pareto front.
 
-    With ``epsilon``, draw points that cover the front, and the line that no configuration beats.
+    With ``epsilon``, draw points that cover the front within this share, and a line that no
+    configuration beats.
     """
     import xarray as xr
 

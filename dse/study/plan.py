@@ -89,7 +89,7 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def unusual_number(row: Quantity, number: float) -> str:
-    """Return a warning, with a guess at the unit, if a unitless number is far from usual, or ""."""
+    """Return a warning that guesses the unit if a number is far from usual; otherwise return ""."""
     if not row.unit or row.typical is None or row.unit == "cycle":
         return ""
     low, high = row.typical

@@ -1,15 +1,15 @@
-"""The tile of a matrix product as a choice, by the equations of the shipped model `gemm`.
+"""Time of a matrix product for a chosen tile, by the equations of the shipped model `gemm`.
 
-Study it with that model: ``model = "gemm + gemm_tile.py"``. The choices are its eight tiles for
-16-bit types, by their number. As there, the number of blocks that share the sums of a tile is the
-best one.
+Join it with that model: ``model = "gemm + gemm_tile.py"``. ``tile_number`` is the index of one of
+the eight tiles of `gemm` for 16-bit types. As in `gemm`, the number of blocks that share the sums
+of a tile is the best one.
 """
 
 import dse
 from symbolic.models.gemm import MERGE_TIME, SPLITS, TILES
 from symbolic.ops import ceil, maximum, minimum, power, sqrt, where
 
-#: Terms of 16-bit types in 128 bytes.
+#: Number of 16-bit terms in 128 bytes.
 STEP = 64
 
 number = dse.quantity(
@@ -18,7 +18,7 @@ number = dse.quantity(
 
 
 def entry(values, number):
-    """Return the entry of a list at a number."""
+    """Return the entry of ``values`` at the index ``number``."""
     result = float(values[-1])
     for place in reversed(range(len(values) - 1)):
         result = where(number <= place, float(values[place]), result)
@@ -54,7 +54,7 @@ def tile_cost(
     gemm_wave_overlap,
     gemm_operations,
 ):
-    """Time of a tile, for each operation. [s]"""
+    """Time of the product with this tile, per operation. [s]"""
     weights = weight_miss_share / (2 * product_rows)
     activations = activation_miss_share / (2 * product_columns)
     dram = power((weights + activations) * element_bytes / gemm_dram_rate, 4)

@@ -1,8 +1,8 @@
 """Write the certificate of an optimum as text that a separate program can check.
 
-The text is JSON: formulas, the values of their inputs, the incumbent, and boxes that cover the
-grid, each with a bound. The bounds are those of plain interval arithmetic, so that a checker needs
-no other method: boxes are halved until such a bound closes them.
+The text is JSON. It has formulas, the values of their inputs, the incumbent, and boxes that cover
+the grid, each with a bound. All bounds come from interval arithmetic, so a checker needs no other
+method. Boxes are halved until their bounds prove the gap.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from symbolic.primitives import PRIMITIVES, arithmetic, choices, functions
 _BATCH, _MAX_BOXES = sizes.CERTIFICATE_BATCH, sizes.CERTIFICATE_BOXES
 _MAX_NUMBERS = sizes.CERTIFICATE_NUMBERS
 _CHECKED = {**arithmetic.ROWS, **choices.ROWS, **functions.ROWS, "constant": 0, "reference": 0}
-#: Relative error of exp, logarithms and powers between two computers; it loosens the bounds.
+#: Relative difference of exp, logarithms and powers between computers; the bounds allow for it.
 _LIBRARY_ERROR = 1e-12
-#: Number of characters from which a part of a formula gets a name.
+#: A part of a formula with more characters gets a name.
 _LONG = 80
 
-#: An axis and the first index of the upper part of a split box, or the bound of a box.
+#: A split box, as its axis and the first index of its upper part; or the bound of a box.
 Entry = list[Any] | float
 
 
 def certificate_text(
     grid: Grid, cases: Sequence[SwitchCase], goal: Goal, place: Mapping[str, int], gap: float
 ) -> str:
-    """Return the proof that no point is better than that at ``place`` by more than a relative gap.
+    """Return the proof that no point is better than the incumbent by more than a relative gap.
 
-    ``cases`` has the objective for each set of switch labels; ``place`` has an index for each axis
-    of the grid. Raise DseError if the proof needs too many boxes, or primitives of the user.
+    ``cases`` has the objective for each set of switch labels, and ``place`` the incumbent's index
+    along each axis. Raise DseError if the proof needs too many boxes, or a primitive of the user.
     """
     if not math.isfinite(gap):
         raise DseError("there is no bound yet that a certificate could state: give more time")
@@ -84,7 +84,7 @@ def certificate_text(
 def _join_cases(
     cases: Sequence[SwitchCase], goal: Goal
 ) -> tuple[list[Node], Node, dict[str, Leaf]]:
-    """Return the conditions and goal of all cases, with the switches as inputs, and the inputs."""
+    """Join the cases, with switches as inputs; return the conditions, the goal and the inputs."""
     leaves: dict[str, Leaf] = {}
     tests, value = list[Node](), ops.constant(math.nan)
     for number, case in enumerate(reversed(cases)):
@@ -94,7 +94,7 @@ def _join_cases(
             new = name if leaves.get(name, leaf) is leaf else f"{name} {' '.join(case.key)}"
             leaves[new], swap[name] = leaf, ops.reference(new)
         test, signed, _ = ops.substitute(case.root, swap).args
-        own = signed if goal.sign > 0 else signed.args[1]  # -1 times the goal, to maximize it
+        own = signed if goal.sign > 0 else signed.args[1]  # a maximized goal times -1
         if number:
             here = ops.both(
                 *(ops.equal(ops.reference(axis), index) for axis, index in case.labels.items())
@@ -110,7 +110,7 @@ def _join_cases(
     return tests, value, leaves
 
 
-#: Primitives that are written in others, so that the checker need not know them.
+#: Primitives that are replaced by simpler primitives, so that the checker need not know them.
 _REWRITTEN: dict[str, Callable[..., Any]] = {
     "equal": lambda a, b: ops.both(a <= b, b <= a),
     "absolute": lambda a: ops.maximum(0.0, ops.maximum(0.0 - a, a)),
@@ -125,7 +125,7 @@ def _rewrite(roots: Iterable[Node]) -> list[Node]:
 
 
 def _best_point(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str, int], float]:
-    """Return the best point with the given indices, over the axes that have none, and its value."""
+    """Return the best point that has the given indices along some axes, and its value."""
     box = problem.whole_box
     for number, axis in enumerate(problem.dims):
         if axis in place:
@@ -142,7 +142,7 @@ def _best_point(problem: BoxProblem, place: Mapping[str, int]) -> tuple[dict[str
 
 
 def _loosen(bound: float, stated: float, error: float, sign: float) -> float | None:
-    """Return a bound with few digits that still proves what is stated; None if it is infinite."""
+    """Round a bound to few digits, but not below the bound to prove; None if it is infinite."""
     if bound == math.inf:
         return None
     short = float(f"{bound:.6g}")
@@ -150,7 +150,7 @@ def _loosen(bound: float, stated: float, error: float, sign: float) -> float | N
 
 
 def _lower_bounds(problem: BoxProblem, boxes: Boxes) -> Floats:
-    """Return lower bounds over boxes; for a box of one point, the value."""
+    """Return lower bounds over boxes; the bound over a single point is its value."""
     with np.errstate(all="ignore"):
         bounds = problem.bound_boxes(boxes)[0][0].copy()
     single = np.all(boxes.lo == boxes.hi, axis=0)
@@ -159,12 +159,12 @@ def _lower_bounds(problem: BoxProblem, boxes: Boxes) -> Floats:
 
 
 def _cover(problem: BoxProblem, target: float) -> list[Entry]:
-    """Return entries that split the grid into boxes with bounds of at least ``target``.
+    """Return entries that split the grid into boxes, each with a bound of at least ``target``.
 
-    The entries are in depth-first order, lower parts first.
+    They are in depth-first order; the lower part of a split box comes first.
     """
     tree: list[Entry] = [math.nan]
-    lower: dict[int, int] = {}  # number of a split box: that of its lower part; the upper is next
+    lower: dict[int, int] = {}  # from a split box to its lower part; its upper part is the next
     stack = [(problem.whole_box, np.zeros(1, dtype=np.int64))]
     while stack:
         boxes, numbers = stack.pop()
@@ -206,9 +206,9 @@ def _cover(problem: BoxProblem, target: float) -> list[Entry]:
 def _progress(
     problem: BoxProblem, bounds: Floats, target: float, halves: Boxes, wide: Indices, axis: int
 ) -> Floats:
-    """Return a score of a way to split boxes: how far it raises their bounds to the target.
+    """Return a score of halving boxes along an axis: how far it raises the bounds to the target.
 
-    The bound at the middle tells what further splits along the axis may gain.
+    The bound at the middle of a box shows what more splits along the axis may gain.
     """
     low, count = bounds[wide], wide.size
     middle = Boxes(halves.lo[:, :count].copy(), halves.hi[:, count:].copy())
@@ -230,7 +230,7 @@ def _formulas(
 ) -> dict[str, Any]:
     """Return the goal, conditions, equations and inputs of a problem, for the file.
 
-    A node has an equation if it is a quantity of the model, occurs more than once, or is long.
+    A part gets an equation of its own if it is a quantity of the model, is repeated, or is long.
     """
     known = {"inf", "nan", *keyword.kwlist}
     inputs = {name: _identifier(name, known) for name in ops.references(*tests, value)}
@@ -253,7 +253,7 @@ def _formulas(
 
 
 def _identifier(name: str, known: set[str]) -> str:
-    """Return a new identifier that resembles a name, and add it to the known ones."""
+    """Return a new identifier that resembles a name, and add it to ``known``."""
     plain = re.sub(r"\W+", "_", name).strip("_") or "x"
     plain = f"_{plain}" if plain[0].isdigit() else plain
     ends = ("", *(f"_{k}" for k in range(2, len(known) + 3)))

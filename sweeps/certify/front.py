@@ -139,10 +139,10 @@ class Archive:
     """A set of points, none of which dominates another.
 
     The arrays have one column per point. ``values`` has one row per objective (all finite), and
-    ``places`` one row per axis. A point covers all points that its judges dominate or equal. The
-    ``judges`` of boxes are the values lowered by the share ``epsilon``. The judges of points are
-    lowered by half of it, so that a small box near the front is covered whole, and so that a point
-    that another point of its batch covers is covered by the archive within ``epsilon``.
+    ``places`` one row per axis. ``judges`` are the values lowered by the share ``epsilon``. A box
+    is covered if a judge dominates or equals it. A point is covered by ``point_judges``, which are
+    lowered by half of this share: if another new point covers it, and the archive covers that new
+    point, the point is covered within ``epsilon``. So are small boxes near the front.
     """
 
     def __init__(self, objectives: int, axes: int, epsilon: float = 0.0) -> None:
@@ -151,7 +151,7 @@ class Archive:
         self.places = np.empty((axes, 0), dtype=np.int64)
 
     def non_dominated_indices(self, values: Floats, judges: Floats | None = None) -> Indices:
-        """Return the indices of finite points that no judge (of boxes) dominates or equals."""
+        """Return the indices of finite points that no judge dominates or equals."""
         rest = np.arange(values.shape[1])
         judges = self.judges if judges is None else judges
         most = values.max(axis=1, initial=-math.inf, keepdims=True)
@@ -220,7 +220,7 @@ class FrontSearch:
         self.problem, self.number = problem, number
         self.archive, self.stats = archive, stats
         sizes, points = problem.sizes, problem.points
-        #: With a tolerance, a small box is usually covered whole: bounding it is then faster.
+        #: With a tolerance, one point often covers a small box, so bounding is faster than a scan.
         self.scan_points = _COVER_SCAN_POINTS if archive.epsilon else MAX_SCAN_POINTS
         self.batch = _COVER_BATCH if archive.epsilon else BATCH
         self.compiled_objectives: CompiledObjectives | None = None
@@ -688,8 +688,8 @@ def certified_front(
 ) -> tuple[Indices, dict[str, Any], Mask | None]:
     """Return the certified front: indices (points, axes), attributes, and mask of proven points.
 
-    With ``epsilon``, the points cover the front: each of its points is better than one of them by
-    at most this share in each objective. Then ties are not broken, and there is no mask.
+    With ``epsilon``, the points cover the front: each point of the front is better than a returned
+    point by at most this share in each objective. Ties are then not broken, and the mask is None.
 
     The points are in axis order. If the front is complete, the mask is None. If the time was up,
     the attribute ``complete`` is 0, and ``boxes_left`` is the number of boxes that may contain

@@ -89,7 +89,7 @@ def _header(ds: xr.Dataset) -> str:
 
 
 def _labels_of(dtype: np.dtype[Any], attributes: Mapping[str, Any]) -> dict[int, str]:
-    """Return the labels of a variable with flags; empty if its values cannot be read back."""
+    """Return the label of each flag value; empty if labels are equal, or look like numbers."""
     labels = read_flag_meanings(attributes) if dtype.kind in "iu" else {}
     is_clear = len({*labels.values()}) == len(labels)
     return labels if is_clear and not any(_WHOLE.fullmatch(t) for t in labels.values()) else {}

@@ -111,10 +111,10 @@ RELATIVE_ERROR = 1e-12
 
 
 def lower_by_share(values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """Return the least values that are worse than these by at most the share ``epsilon``.
+    """Return, for each value v, the least u with v <= u + epsilon * abs(u).
 
-    A value v is worse than the minimum u by at most ``epsilon`` if v <= u + epsilon * abs(u). This
-    holds for values of any sign, also if v is computed with a relative error of RELATIVE_ERROR.
+    So v is worse than u by at most the share ``epsilon``. This also holds for negative values, and
+    if v has a relative error of RELATIVE_ERROR.
 
     >>> lower_by_share(np.array([101.0, -100.0, 0.0]), 0.01).round(6).tolist()
     [100.0, -100.990099, 0.0]
@@ -124,9 +124,9 @@ def lower_by_share(values: NDArray[np.float64], epsilon: float) -> NDArray[np.fl
 
 
 def covering_indices(values: NDArray[np.float64], epsilon: float) -> NDArray[np.int64]:
-    """Return indices of points (columns) that cover all points; earlier points come first.
+    """Return the indices of points (columns) that cover all points, chosen greedily in order.
 
-    A point covers those that are better by at most the share ``epsilon`` in each objective.
+    A point covers each point that is better by at most the share ``epsilon`` in each objective.
 
     >>> covering_indices(np.array([[1.0, 1.005, 2.0], [3.0, 2.98, 1.0]]), 0.01).tolist()
     [0, 2]

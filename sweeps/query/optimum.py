@@ -129,8 +129,8 @@ def check_front(
 
     Return their signed objectives (rows), or None if the source has no axes.
 
-    ``proven_mask`` marks the proven points. ``complete`` is True if no point was left out, except
-    those that others cover within the share ``epsilon``.
+    ``proven_mask`` marks the proven points. ``complete`` is True if no point is missing, except
+    points that the front covers within the share ``epsilon``.
     """
     if not source.sizes:
         return None
@@ -364,7 +364,7 @@ def _stack_points(
 
 
 def _cover(source: QuerySource, goals: Sequence[Goal], front: Front, epsilon: float) -> Front:
-    """Return points of a front that cover it within a share."""
+    """Return the points of a front that cover the front within the share ``epsilon``."""
     if front.epsilon == epsilon:
         return front
     values = np.stack(source.evaluate(front.places, goals)[0])
@@ -385,7 +385,7 @@ def pareto(
 
     With ``epsilon``, return points that cover the front within this share of each objective. For
     two or three objectives without ``per``, the attribute ``hypervolume`` is the volume between the
-    points and the reference point (default: the worst of each objective).
+    points and the reference point (default: the worst value of each objective on the front).
     """
     parts = answers_or_errors(
         source, per, lambda part: _cover(part, goals, part.front(goals), epsilon)

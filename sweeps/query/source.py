@@ -221,7 +221,7 @@ class ObjectiveStage:
 class Front:
     """The points of a front in axis order, its attributes, and the mask of proven points.
 
-    ``epsilon`` is the share within which the points cover the front; 0 for all of its points.
+    ``epsilon`` is the share within which the points cover the front; 0 if they are all its points.
     """
 
     places: Mapping[str, Indices]

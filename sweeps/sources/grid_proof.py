@@ -318,7 +318,7 @@ def find_optimum(source: Any, query: Query, certificate: str | Path | None = Non
     grid = source.grid
     if query.method == "certified" or query.has_limit:
         gap = query.gap or 0.0
-        if certificate is not None:  # a better incumbent leaves more of the gap to the boxes
+        if certificate is not None:  # a better incumbent lets boxes of the proof be larger
             query = replace(query, gap=gap / 4)
         proof = prepare_proof(grid, query, as_formulas=certificate is not None)
         result = optimum(proof, query)
@@ -351,8 +351,8 @@ def find_optimum(source: Any, query: Query, certificate: str | Path | None = Non
 def find_front(source: Any, query: Query) -> xr.Dataset:
     """Return the front of any source.
 
-    ``"auto"`` scans grids of at most MAX_SCAN_POINTS points. With a tolerance, a search that covers
-    the front is faster from SCAN_FIRST_POINTS on, if its bounds exist.
+    ``"auto"`` scans grids of at most MAX_SCAN_POINTS points. With a tolerance, it searches grids of
+    more than SCAN_FIRST_POINTS points if bounds exist, because this is faster.
     """
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid

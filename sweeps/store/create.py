@@ -27,10 +27,10 @@ _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
 
 def ignore_format_warnings() -> None:
-    """Suppress warnings that text and consolidated metadata are not final in zarr v3.
+    """Suppress warnings that zarr v3 does not yet specify texts and consolidated metadata.
 
-    The filter stays: ``warnings.catch_warnings`` is not thread-safe, so that entering it while a
-    worker compiles (Numba uses it too) could discard later warnings of the whole process.
+    The filter is permanent, because ``warnings.catch_warnings`` is not thread-safe. Numba enters it
+    while a worker compiles; two entries at once could discard later warnings of the process.
     """
     warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
 

@@ -323,7 +323,7 @@ def placement_temperature(placement_base_temperature, temperature_per_tpc, activ
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs, placement_fit):
     """Power that would be saved if the same number of SMs were on the fewest TPCs. [W]
 
-    It is 0 where placements were measured to draw the same; see :func:`placement_fit`.
+    It is 0 if all placements were measured to draw the same power; see :func:`placement_fit`.
     """
     return where(equal(placement_fit, 2), 0.0, power_per_tpc * (active_tpcs - fewest_tpcs))
 

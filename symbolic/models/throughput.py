@@ -121,7 +121,7 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
-#: Below 1, MWP − 1 adds no computation to the memory cycles, as in chapter 2, except as printed.
+#: If MWP is below 1, MWP − 1 adds no computation to the memory cycles, except as printed.
 least_mwp = by_label("least_mwp", "Hong 2012, Eq. 80", "printed", {"false": 1.0, "true": 0.0})
 
 

@@ -167,8 +167,8 @@ def threads_in_ms_low_smooth(
 ):
     """Number of threads in the memory system; a smooth supply allows only one. [threads]
 
-    Where both curves rise, :math:`k^2/R + (L + z - n/R) k - n L = 0` with z = l Z. Of the two forms
-    of its root, the one without a difference keeps all digits, as n − x does not if k is small.
+    Where both curves rise, :math:`k^2/R + (L + z - n/R) k - n L = 0` with z = l Z. The root is
+    computed in the form that has no difference of nearly equal numbers.
     """
     excess = mem_latency + (arithmetic_latency * intensity - threads / ms_peak)
     root = sqrt(excess * excess + 4 * threads * mem_latency / ms_peak)
@@ -206,8 +206,8 @@ def threads_in_cs_low(
 ):
     """Smallest possible number of threads in the computation system. [threads]
 
-    It is r l Z, as n − k loses digits if most threads wait for memory, and n − k if more threads
-    than lanes compute.
+    It is r l Z, because n − k loses digits if most threads wait for memory. If more threads than
+    lanes compute, it is n − k.
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
     most = maximum(computing, threads - threads_in_ms_low)

@@ -79,9 +79,9 @@ def test_verbs_of_a_dataset_are_those_of_the_library() -> None:
     assert best.identical(dse.optimum(run, maximize="ms_throughput", top=2))
     at = int(best.threads[0])
     expected = str(study.explain(threads=at))
-    assert at != 64  # which the study takes if nothing is given
+    assert at != 64  # the default of the study
     for explained in (
-        best.dse.explain(),  # the first of a ranking
+        best.dse.explain(),  # the best of a ranking
         run.dse.explain(best),
         run.dse.explain(best.isel(rank=0)),
         run.sel(threads=at).dse.explain(),
@@ -91,7 +91,7 @@ def test_verbs_of_a_dataset_are_those_of_the_library() -> None:
         assert str(explained) == expected
     goal = {"goal": "cs_throughput"}
     assert str(best.dse.advise(**goal)) == str(study.advise(threads=at, **goal))
-    assert str(run.dse.explain()) == str(study.explain())  # several configurations: none is meant
+    assert str(run.dse.explain()) == str(study.explain())  # several, unranked: the default
     with pytest.raises(dse.DseError, match="has no study"):
         xr.Dataset({"a": 1}).dse.explain()
     with pytest.raises(dse.DseError, match="thread"):

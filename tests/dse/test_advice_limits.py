@@ -363,7 +363,7 @@ def test_the_machine_with_the_largest_value_is_not_moved_beyond_it() -> None:
 
 
 def test_a_move_to_a_shipped_extreme_that_worsens_the_time_is_not_listed() -> None:
-    """A larger L2 cache was listed with a gain of 0.948 by what improves decode attention."""
+    """A larger L2 cache was listed as an improvement of decode attention, with a gain of 0.948."""
     shape = {"batch": 16, "context": 8192, "heads": 32, "kv_heads": 8, "head_dim": 128}
     advice = dse.advise("decode_attention", machine="h100_sxm", **shape)
     gains = {move.quantity: move.gain for move in advice.moves if move.helps}

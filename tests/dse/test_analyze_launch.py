@@ -1,4 +1,4 @@
-"""Tests of launches that ``dse analyze`` takes from bounds checks, and of those it refuses."""
+"""Test launches that ``dse analyze`` derives from bounds checks, and launches that it refuses."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def records(run: Run, *words: object) -> list[dict[str, Any]]:
 
 # --- the grid from bounds checks
 def test_a_block_takes_rows_by_a_quotient_of_its_size(run: Run, kernels: Path) -> None:
-    """A bounds check on the quotient of a block size decides the grid, at each block size."""
+    """A bounds check on the quotient of a block size gives the grid for each block size."""
     words = (kernels / "rows.cu", "--set", "rows=65536,cols=64")
     for record in records(run, *words, "--block", "64", "--block", "256", "--block", "1024"):
         (block,) = record["block"]
@@ -135,7 +135,7 @@ def test_a_halo_with_its_own_check_leaves_the_grid_to_the_stores(run: Run, kerne
 
 
 def test_a_kernel_without_block_sizes_has_the_block_of_its_checks(run: Run, kernels: Path) -> None:
-    """Blocks of 64 x 8 or 32 x 8 elements that start at multiples of 64 or 32 and of 8."""
+    """Blocks that start at multiples of TILE_X and 8 have 64 x 8 or 32 x 8 threads."""
     words = (kernels / "tiles.cu", "--kernel", "tiled", "--set", "width=1000,height=100")
     answered = records(run, *words, "--define", "TILE_X=32,64")
     assert {record["defines"]["TILE_X"]: record["block"] for record in answered} == {
@@ -147,7 +147,7 @@ def test_a_kernel_without_block_sizes_has_the_block_of_its_checks(run: Run, kern
 
 
 def test_a_flat_block_has_no_other_sizes_in_formulas(kernels: Path) -> None:
-    """A workload of a flat block has ``threads_per_block`` alone."""
+    """The workload of a flat block has only ``threads_per_block``."""
     file = kernels / "flat.toml"
     sizes: dict[str, Any] = {"block": 64, "dynamic_shared": "4*block_y*(block_x+8)"}
     counts = dse.kernel(kernels / "flat.cu", set={"n": 1000}, arch="sm_90", **sizes)
@@ -182,7 +182,7 @@ def test_a_question_keeps_the_options_and_asks_for_no_grid_of_a_check(
 
 
 def test_the_example_of_a_grid_comes_from_the_block_index(run: Run, kernels: Path) -> None:
-    """Without a check of every store, a check of a load is an example; else a placeholder."""
+    """If a store has no check, the example has the check of a load, or a placeholder."""
     text = error_of(run, kernels / "own.cu", "--kernel", "pieces", "--block", "64")
     assert '--grid "ceil(n / 256)"' in text
     text = error_of(run, kernels / "own.cu", "--kernel", "own", "--set", "n=64")

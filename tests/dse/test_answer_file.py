@@ -1,4 +1,4 @@
-"""The option --out of the commands: every answer as a file that reads back with the same values."""
+"""Test the option --out: every answer is written to a file that reads back with the same values."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_written(run: Run, options: tuple[str, ...], message: str
 
 
 def test_records_of_any_kind(tmp_path: Path) -> None:
-    """Missing values, infinities, flags, nested values, and answers without records."""
+    """Missing values, infinities, flags, nested values and answers without records are written."""
     rows: list[dict[str, Any]] = [
         {"a": 1, "b": None, "c": "x", "d": True, "e": [1, 2]},
         {"a": 2**53, "b": -math.inf, "c": None, "d": False, "e": [3, 4]},
@@ -109,7 +109,7 @@ def test_records_of_any_kind(tmp_path: Path) -> None:
     ):
         with pytest.raises(DseError, match=r"no single table: choose a name that ends in .json"):
             write_answer(data, tmp_path / "x.csv", None)
-    write_answer(rows, tmp_path / "l.csv", None)  # as dse analyze has them
+    write_answer(rows, tmp_path / "l.csv", None)  # a list, as in dse analyze
     assert dse.open(tmp_path / "l.csv").a.values.tolist() == [1, 2**53]
     single = {"variables": {"a": {}}, "rows": [{"a": 1}]}
     with pytest.raises(DseError, match="the source has no study"):

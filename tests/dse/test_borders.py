@@ -432,7 +432,7 @@ mem_bandwidth = [200e9, 400e9]
 
 @pytest.mark.parametrize("printed", ["true", "false"])
 def test_a_jump_is_named_with_the_values_on_both_sides(run: Any, printed: str) -> None:
-    """The print gives case 3 N Comp^2 / (Mem + Comp) Rep cycles more than case 2 at the border."""
+    """At the border, printed case 3 takes N Comp^2 / (Mem + Comp) Rep cycles more than case 2."""
     Path("jumps.toml").write_text(JUMPS.format(printed=printed))
     options = ("--along", "mem_bandwidth", "--at", "mem_bandwidth=200e9", "--json")
     answer = json.loads(run("borders", "jumps.toml", *options).stdout)
@@ -465,5 +465,5 @@ def test_a_point_near_a_jump_is_evaluated_with_a_note(run: Any) -> None:
         if note.startswith("raise mem_bandwidth")
     )
     assert "time jumps from 198.7 ms to 205.7 ms" in near
-    assert not [n for n in notes(printed="true") if n.startswith("raise mem_bandwidth")]  # far
+    assert not [n for n in notes(printed="true") if n.startswith("raise mem_bandwidth")]  # too far
     assert not [n for n in notes(mem_bandwidth="300 GB/s") if "mem_bandwidth" in n]

@@ -30,7 +30,7 @@ NEEDED = {
 
 
 def parse(text: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Read BibTeX strictly: what is outside entries is ignored, braces must balance."""
+    """Read BibTeX strictly: ignore text outside of entries, and require balanced braces."""
     entries: dict[str, tuple[str, dict[str, str]]] = {}
     at = 0
     while (at := text.find("@", at)) >= 0:
@@ -83,7 +83,7 @@ def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
                 assert given or all(str(value) in text for text in entry["cited_as"]), entry
         author_and_year = r"[A-Z][a-z]+ (et al\. )?(19|20)\d\d\b"
         named |= {t for t in answer.data["others"] if re.search(author_and_year, t)}
-    # no author and year goes without a reference
+    # each source with an author and a year has a reference
     assert not {t for t in named if not re.search(r"(May|RTX|on) (19|20)\d\d", t)}
     fixed = {name for name, row in rows.items() if "title" in row}
     assert fixed <= used

@@ -158,7 +158,7 @@ def terminal_lines(*arguments: str, columns: int) -> list[str]:
         printed += piece
     os.close(here)
     lines = printed.decode().replace("\x1b[K", "").splitlines()
-    return [line for line in lines if "so far" not in line and line.strip()]  # a line that waits
+    return [line for line in lines if "so far" not in line and line.strip()]  # no progress
 
 
 def test_the_width_is_that_of_the_terminal():

@@ -121,7 +121,7 @@ def test_a_shipped_study_is_run_by_its_name(
 
 
 def answer_questions(folder: Path, *answers: str) -> str:
-    """Run `dse new` on a terminal of its own; return what it prints on standard output."""
+    """Run `dse new` on a new terminal; return its standard output."""
     here, there = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.Popen(

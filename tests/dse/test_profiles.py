@@ -579,7 +579,7 @@ def test_rocprofv3_has_a_counter_a_row_and_mi300_its_own_names(tmp_path: Path) -
 
 # --- Transit from the counters of a known launch
 def nvprof_sum(threads: int) -> str:
-    """The metrics of nvprof, which are of the whole GPU: instructions of warps, and sectors."""
+    """Return nvprof's metrics of the whole GPU: instructions of warps, and sectors."""
     metrics = {
         "inst_issued": 12 * threads // 32,
         "dram_read_transactions": 8 * threads // 32,
@@ -600,7 +600,7 @@ def ncu_sum(threads: int) -> str:
 
 
 def rocprof_sum(threads: int) -> str:
-    """Half of the reads have 32 bytes and half 64; all writes have 64."""
+    """Return rocprof's counters: half of the reads have 32 bytes, all other requests 64."""
     counters = {
         "SQ_INSTS": 12 * threads // 64,
         "TCC_EA_RDREQ_sum": 8 * threads // 48,
@@ -629,7 +629,7 @@ def test_counters_of_a_known_launch_give_the_state_of_transit(
     registers: int,
     resident: int,
 ) -> None:
-    """c = a + b in single precision: 12 instructions and 3 requests of 4 bytes a thread."""
+    """A thread of c = a + b in single precision has 12 instructions and 3 requests of 4 bytes."""
     threads = 3 << 20
     write(tmp_path / "sum.csv", text(threads))
     launch = {"blocks": threads // 256, "threads_per_block": 256}

@@ -1,8 +1,8 @@
 """The table of signs: which moves never cost time, and which never save power.
 
 More of a resource, a lower latency or count, a smaller problem, and a higher limit of power never
-cost time. More of a resource and a lower latency never save power. So it is for any model on any
-machine, except where the page of the model names the quantity and the reason.
+cost time. More of a resource and a lower latency never save power. These signs hold for any model
+on any machine, except for the quantities that the page of the model names with a reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNIONS = ("occupancy + latency_roofline + footprint", "occupancy + mwp_cwp")
 POWER_UNION = "throughput + power"
 #: Random points of each model and machine.
 POINTS = 10_000
-#: Sizes of a problem: more of each is more work.
+#: Sizes of a problem; a larger size is more work.
 SIZES = frozenset(
     {
         *("elements", "rows", "cols", "nonzeros", "product_rows", "product_columns"),
@@ -47,7 +47,7 @@ NOT_ZERO = frozenset({"window"})
 
 @cache
 def models_with(goal: str) -> tuple[str, ...]:
-    """The models that yield a quantity, and unions that do."""
+    """Return the models and the unions of models that yield a quantity."""
     unions = (POWER_UNION,) if goal == "power" else UNIONS if goal == "time" else ()
     return (*(model.name for model in iterate_models() if goal in model.yields), *unions)
 
@@ -67,7 +67,7 @@ def draw(row: Quantity, rng: np.random.Generator) -> Any:
 
 
 def sign(row: Quantity, goal: str) -> str | None:
-    """Return the way of a move that never costs time, and saves no power; None if there is none."""
+    """Return the direction of moves that never cost time and save no power, or None."""
     if row.name == "power_limit":
         return "up"
     if row.lever == "designer" or row.name in ("active_sms", "departure_delay", "core_clock"):
@@ -80,7 +80,7 @@ def sign(row: Quantity, goal: str) -> str | None:
 def worse_moves(
     name: str, machine: str, goal: str = "time", workload: str | None = None
 ) -> Iterator[tuple[str, float]]:
-    """Yield quantities whose move by their sign slows the time or saves power, and how much."""
+    """Yield quantities whose moves contradict their sign, and the factor of time or power."""
     model, rng, drawn = with_declared(load_model(name), workload), np.random.default_rng(1), {}
     entries = {"machine": machine} | ({"workload": workload} if workload else {})
     known = set(dse.machine(machine, quantities=model.quantities).values)
@@ -147,14 +147,14 @@ def pages(name: str) -> list[str]:
 
 
 def stated_on(page: str, goal: str) -> set[str]:
-    """Return the quantities that a page names because their moves are against their sign."""
+    """Return the quantities that a page names because their moves contradict their sign."""
     text = importlib.import_module(f"symbolic.models.{page}").__doc__ or ""
     begin = "Power not monotone: " if goal == "power" else "Not monotone: "
     return set(re.findall(r"``(\w+)``", text.partition(f"\n{begin}")[2].partition("\n\n")[0]))
 
 
 def exceptions(name: str, goal: str = "time") -> set[str]:
-    """Return the quantities of which the pages say so; where time is not monotone, power is not."""
+    """Return the quantities that the pages name; exceptions of the time also hold for power."""
     goals = ("time", "power") if goal == "power" else ("time",)
     return {each for page in pages(name) for about in goals for each in stated_on(page, about)}
 
@@ -196,7 +196,7 @@ def test_the_default_model_has_no_exception_of_resources() -> None:
     assert not [row.name for row in rows if row.lever == "designer"]
 
 
-#: Stated because of ``n_sms`` and ``max_warps_per_sm``, from which they follow.
+#: Named on pages because they follow from ``n_sms`` and ``max_warps_per_sm``.
 FOLLOWERS = {"active_sms", "max_threads_per_sm"}
 PAGES = sorted(
     {

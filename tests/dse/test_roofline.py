@@ -214,7 +214,7 @@ def test_the_page_has_the_numbers_of_the_figure(page: Browser, tmp_path: Path) -
 
 
 def test_the_power_limit_slows_products_of_a_small_board() -> None:
-    """Road, row 29: single-precision products on an L4 (72 W) took 1.8 to 3.2 times as long."""
+    """Measured products on an L4 (72 W) took 1.8 to 3.2 times as long as without the limit."""
     model = "occupancy + latency_roofline + footprint"
     counts: dict[str, Any] = {
         "comp_insts": 10_000,
@@ -253,7 +253,7 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
 
 
 def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
-    """Power of the kernels of docs/gpu-validation on an H100, one of which gave the energy."""
+    """The energy per instruction was measured with n-body; in other kernels, bytes draw power, too."""
     folder = Path("docs/gpu-validation")
     power = pd.read_csv(folder / "kernel-power-h100.csv").fillna({"defines": ""})
     counted = pd.read_csv("docs/counted-kernels.csv").fillna({"defines": ""})
@@ -273,5 +273,5 @@ def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
             float(ds.dynamic_energy) / row["time [s]"] / (row["power [W]"] - 128)
         )
     assert shares.pop("nbody") == pytest.approx(1, abs=0.01)
-    assert 0.6 < shares.pop("gemm") < 0.8  # shared memory draws the rest, and DRAM in all others
+    assert 0.6 < shares.pop("gemm") < 0.8  # shared memory draws power, too; in others, DRAM
     assert all(0.1 < share < 0.55 for share in shares.values()), shares

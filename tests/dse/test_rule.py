@@ -1,4 +1,4 @@
-"""Rules with a certified worst regret: against brute force, as C and Python, and from files."""
+"""Test rules against brute force, written as C and Python, and read from files."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def heterogeneous(at: Point, share: float | None = None) -> dict[str, float]:
     }
     both = alone["cpu"] + alone["gpu"]
     gpu = share if share is not None else alone["cpu"] / both if both else None
-    if gpu is None:  # no work: by throughput
+    if gpu is None:  # no work: shares by throughput
         gpu = at["gpu_flops"] / (at["cpu_flops"] + at["gpu_flops"])
     times = {"cpu": alone["cpu"] * (1 - gpu), "gpu": alone["gpu"] * gpu}
     time = max(times.values())  # Eq. 110
@@ -29,14 +29,14 @@ def heterogeneous(at: Point, share: float | None = None) -> dict[str, float]:
     return out | {"energy": energy, "edp": energy * time, "ed2p": energy * time**2}
 
 
-#: Table 16 with the speeds of the CPU as Fig. 156 has them: CPU speed, GPU speed.
+#: Table 16: speed of the CPU (as in Fig. 156), speed of the GPU.
 SPEEDS = (("slow", "slow"), ("slow", "fast"), ("fast", "slow"), ("fast", "fast"))
 #: Table 16: power of the CPU, power of the GPU.
 POWERS = (("low", "low"), ("low", "high"), ("high", "low"), ("high", "high"))
 
 
 def energy_speedup(at: Point, printed: bool = False) -> dict[str, float]:
-    """Return speed-up and energy efficiency of a share of the GPU (Eqs. 94-117)."""
+    """Return speed-up and energy efficiency for a given share of the GPU (Eqs. 94-117)."""
     series = int(at["benchmark_series"]) - 1
     speeds, powers = SPEEDS[series // 4], POWERS[series % 4]
     if printed:

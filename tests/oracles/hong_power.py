@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 Point = Mapping[str, float]
 
-#: Units without the mark Spec.Linear in Table 8. Table 11 adds two caches without a mark: L1 is
-#: taken like the shared memory, with which it is one unit, and L2 like the DRAM behind it.
+#: Units without the mark Spec.Linear in Table 8. Table 11 adds two caches without a mark. L1 is
+#: treated as the shared memory, because both are one unit; L2 is treated as DRAM.
 PROPORTIONAL = ("alu", "sfu", "shared", "l1")
 LOGARITHMIC = ("int", "fp", "texture", "const", "register", "fds", "l2", "global", "local")
 DRAM = ("global", "local")

@@ -13,7 +13,7 @@ Point = Mapping[str, float]
 
 
 def category(n: float, infinite: float, app: float, bandwidth: float, process: float) -> int:
-    """Return the one case of Figs. 114 and 115 whose condition holds."""
+    """Return the case of Figs. 114 and 115 whose condition holds."""
     short = n < infinite
     if process < app:
         case = 1 if bandwidth < app else 2
@@ -29,7 +29,7 @@ def throughput(
 ) -> dict[str, float]:
     """Return the quantities of Eqs. 64-93.
 
-    ``requests`` lets all requests of a warp share the bandwidth (§5.4.4), not one of each.
+    With ``requests``, all requests of a warp share the bandwidth (§5.4.4), otherwise only one.
     """
     cpu = processor == "cpu"
     mem = at["coalesced_insts"] + at["uncoalesced_insts"]
@@ -42,16 +42,16 @@ def throughput(
     cores, busy_cores = at["active_sms"], min(at["active_sms"], blocks)
     n = warps * at["active_blocks_per_sm"]
     run = warps * blocks / busy_cores
-    turns = max(run / n, 1.0)  # a grid that does not fill the cores takes one
+    turns = max(run / n, 1.0)  # a small grid takes one turn
     dram_latency = at["mem_latency_nominal"] * clock / at["nominal_clock"]
 
-    # §5.3.4 and §5.7: what is useful, and the peak of its mixture
+    # §5.3.4 and §5.7: useful operations, and the peak rate of their mixture
     narrow, wide = (fp + 2 * fused, vec + 2 * vec_fused) if cpu else (fp + vec, fused + vec_fused)
     useful = narrow + wide
     peak_narrow = clock * cores * at["fp_units"]
     peak_wide = clock * cores * at["simd_units"] * lanes if cpu else 2 * peak_narrow
     shares = (narrow / useful, wide / useful) if useful else (1.0, 0.0)
-    if cpu and not printed:  # the time of both kinds adds up
+    if cpu and not printed:  # the times of both kinds add up
         least = narrow / peak_narrow + wide / peak_wide
         peak = useful / least if useful else peak_narrow
     else:
@@ -78,7 +78,7 @@ def throughput(
         cycles = max(issued, perfect * at["imbalance_loss"])
 
     def of_memory(l1: float, l2: float) -> dict[str, float]:
-        """Return what follows if these shares of requests hit the caches."""
+        """Return the quantities at the shares ``l1`` and ``l2`` of requests that hit these caches."""
         dram = 1 - l1 - l2
         period = mem or 1.0
         eff_comp, eff_perfect = cycles / period, perfect / period
@@ -154,7 +154,7 @@ def throughput(
     out = of_memory(at["l1_share"], at["l2_share"])
     for level, hits in (("l1", (1.0, 0.0)), ("l2", (0.0, 1.0)), ("dram", (0.0, 0.0))):
         out[f"flops_{level}"] = of_memory(*hits)["flops"]
-    without_ilp = max(issued * ilp, cycles)  # Fig. 108: an ILP of 1 in TotalCycles alone
+    without_ilp = max(issued * ilp, cycles)  # Fig. 108: ILP is 1 only in TotalCycles
     return out | {
         "mem_insts": mem,
         "total_insts": total,

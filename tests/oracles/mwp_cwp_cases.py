@@ -1,9 +1,9 @@
 """MWP-CWP in fractions, equation by equation: Hong 2012, Eqs. 2-30.
 
-Written from chapter 2 of the thesis. ``printed`` is the print. Otherwise what differs from it is
-marked *by default*: independent requests raise MWP above N, MWP - 1 and NpWB - 1 are not negative,
-a grid may be too small for the machine, and no case takes fewer cycles than Case 3. So Fig. 8 is
-Case 3: where Comp_cycles > Mem_cycles and 1 <= MWP <= CWP, Eq. 22 is below Eq. 23.
+Written from chapter 2 of the thesis. ``printed`` selects the equations as printed. The default has
+four differences: independent requests raise MWP above N, MWP - 1 and NpWB - 1 are not negative, a
+grid may be too small for the machine, and no case takes fewer cycles than Case 3. So Fig. 8 is
+Case 3: if Comp_cycles > Mem_cycles and 1 <= MWP <= CWP, Eq. 22 is below Eq. 23.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 INFINITE = math.inf
-#: A number that exceeds a whole one by no more than this share is rounded down.
+#: A number that exceeds a whole number by at most this share is rounded down.
 TIE = Fraction(1, 10**12)
 Values = dict[str, Fraction | float | int]
 
@@ -28,7 +28,7 @@ def mwp_cwp(given: Mapping[str, Fraction], printed: bool, rounding: str, waves: 
     blocks = Fraction(math.ceil(given["elements"] / given["threads_per_block"]))
     block_warps = Fraction(math.ceil(given["threads_per_block"] / given["warp_size"]))
     active = given["active_blocks_per_sm"]
-    sms = min(blocks, given["active_sms"])  # §2.3.3: an active one executes warps
+    sms = min(blocks, given["active_sms"])  # §2.3.3: an active SM executes warps
     result: Values = {
         "blocks": blocks,
         "warps_per_block": block_warps,

@@ -1,6 +1,6 @@
-"""Imbalance of one law of work, in fractions, from the text of Swatman 2022, section III.
+"""Imbalance of a law of work, in fractions, from the text of Swatman 2022, section III.
 
-Every group of lanes is one of the counts of items for each length, with a multinomial chance.
+A kind of group is the number of lanes with each length of work; its chance is multinomial.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def groups(weights: Weights, lanes: int) -> Iterator[tuple[Fraction, int, int]]:
-    """Yield the chance, the longest item and the sum of each kind of group."""
+    """Yield, for each kind of group, the chance, the longest work and the sum of work."""
     lengths: Sequence[int] = sorted(weights)
     for counts in compositions(lanes, len(lengths)):
         chance = Fraction(math.factorial(lanes))
@@ -35,13 +35,13 @@ def groups(weights: Weights, lanes: int) -> Iterator[tuple[Fraction, int, int]]:
 
 
 def root(value: Fraction) -> float:
-    """Return the square root of a fraction, also of one far below the least float."""
+    """Return the square root of a fraction, which may be far below the least float."""
     scale = 10**40
     return math.isqrt(value.numerator * scale**2 // value.denominator) / scale
 
 
 def imbalance(weights: Weights, lanes: int) -> dict[str, float]:
-    """Return the means, deviations and bounds of a law, with a loss of 1 for a group of no work."""
+    """Return the means, deviations and bounds of a law; a group without work has a loss of 1."""
     mean = sum((chance * length for length, chance in weights.items()), Fraction(0))
     square = sum((chance * length**2 for length, chance in weights.items()), Fraction(0))
     loss = second = longest = product = Fraction(0)

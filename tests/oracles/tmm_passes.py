@@ -14,7 +14,7 @@ Values = dict[str, Fraction | float | int]
 
 
 def tmm(given: Mapping[str, Fraction], latency_hiding: str) -> Values:
-    """Return what Eqs. 1-8 define; ``"assumed"`` is Eq. 5, where A_T is true."""
+    """Return the quantities of Eqs. 1-8; ``"assumed"`` selects Eq. 5, in which A_T is true."""
     sms, active, blocks = (given[name] for name in ("n_sms", "active_blocks_per_sm", "blocks"))
     work, span, transactions = (given[name] for name in ("work", "span", "transactions"))
     cores = sms * given["cores_per_sm"]
@@ -49,7 +49,7 @@ def tmm(given: Mapping[str, Fraction], latency_hiding: str) -> Values:
 
 
 def apsp(given: Mapping[str, Fraction], latency_hiding: str, printed: bool) -> Values:
-    """Return what Eqs. 10-14 define in addition; Eq. 12 as printed has n cubed in both terms."""
+    """Return the quantities of Eqs. 10-14; Eq. 12 as printed has n cubed in both terms."""
     n, tile, chunk = given["vertices"], given["tile_dim"], given["chunk"]
     squarings = Fraction(math.log2(n))
     work = n**3 * squarings
@@ -74,7 +74,7 @@ def apsp(given: Mapping[str, Fraction], latency_hiding: str, printed: bool) -> V
 
 
 def tmm_calibrated(given: Mapping[str, Fraction]) -> Values:
-    """Return Eq. 15 and Fig. 2: a line while latency is not hidden, and flat below it."""
+    """Return the time of Eq. 15 and Fig. 2: a line until latency is hidden, then a constant."""
     threads = given["active_blocks_per_sm"] * given["threads_per_block"] / given["cores_per_sm"]
     root = Fraction(math.isqrt(int(given["blocks"]) << 200), 1 << 100) / threads
     slope = given["memory_time_slope"] * root
@@ -88,7 +88,7 @@ def tmm_calibrated(given: Mapping[str, Fraction]) -> Values:
 
 
 def occupancy(given: Mapping[str, Fraction]) -> Values:
-    """Return Eq. 4 by counting blocks until one does not fit; ties go to the first limit named."""
+    """Return Eq. 4: add blocks until one does not fit. The first of equal limits is returned."""
     block_warps = Fraction(math.ceil(given["threads_per_block"] / given["warp_size"]))
     registers = given["registers_per_thread"] * given["threads_per_block"]
     uses = {  # what a block uses, and what a multiprocessor has

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 BOUNDS = {(False, False): 0, (True, False): 1, (False, True): 2, (True, True): 3}
 BOTH_FULL = 3
-#: Systems are full if they are so nearly; then a range of k is not defined to 1e-12.
+#: A system is also full if this share is missing, because rounding then decides the range of k.
 TIE = Fraction(1, 10**12)
 
 
@@ -38,7 +38,7 @@ def transit(given: Mapping[str, Fraction], supply: str) -> dict[str, Fraction | 
     curve = sharp if supply == "sharp" else smooth
 
     def excess(k: Fraction) -> Fraction:
-        return curve(k) - demand(n - k)  # Eq. 3, which k in the memory system meet where it is 0
+        return curve(k) - demand(n - k)  # Eq. 3 holds if it is 0
 
     corners = sorted({Fraction(0), n, *(k for k in (delta, n - pi) if 0 < k < n)})
     find = last_linear if supply == "sharp" else last_bisected
@@ -68,9 +68,9 @@ def last_linear(
     corners: list[Fraction],
     below: Callable[[Fraction], bool],
 ) -> Fraction:
-    """Return the end of the part of the axis where a rising value is ``below``.
+    """Return the last point of the axis at which a rising value is ``below``.
 
-    The value is a line between two corners.
+    The value is linear between two corners.
     """
     for left, right in pairwise(corners):
         if not below(value(left)):
@@ -86,7 +86,7 @@ def last_bisected(
     corners: list[Fraction],
     below: Callable[[Fraction], bool],
 ) -> Fraction:
-    """Return the end of the part of the axis where a rising value is ``below``, by halving."""
+    """Return the last point of the axis at which a rising value is ``below``, by bisection."""
     low, high = corners[0], corners[-1]
     if not below(value(low)):
         return low
@@ -99,8 +99,8 @@ def last_bisected(
 def transit_profiler(given: Mapping[str, Fraction]) -> dict[str, Fraction]:
     """Return n and Z of §3 from counters, and the throughputs that Figs. 18 and 19 compare.
 
-    Counters are of the whole GPU: instructions of warps, and bytes. The model is of the threads of
-    one multiprocessor. The paper does not define its accuracy.
+    Counters count instructions of warps, and bytes, of the whole GPU. The model describes the
+    threads of one multiprocessor. The paper does not define its accuracy.
     """
     insts = given["issued_warp_insts"] * given["warp_size"] / given["active_sms"]
     words = given["request_bytes"] * given["active_sms"]

@@ -1,4 +1,4 @@
-"""Run every command of ``docs/papers.toml`` and print which one has another result or label.
+"""Run every command of ``docs/papers.toml``, and print those with another result or label.
 
 python -m tests.papers [WORD]      # of items whose paper or name holds the word
 """

@@ -1,4 +1,4 @@
-"""Assumed values of machine and workload files: which a command reads, and how to move them."""
+"""Find the assumed values of machine and workload files that a command reads, and change them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from symbolic.quantities import TABLE
 def reads_assumed() -> Iterator[set[str]]:
     """Collect the assumed values of shipped files that a command reads.
 
-    A Dataset lists those on which its outputs may depend; a command that makes no Dataset, as
-    `dse advise`, is taken to read all values of its files.
+    A Dataset lists the values on which its outputs may depend. A command without a Dataset, such as
+    `dse advise`, counts as reading all values of its files.
     """
     names: set[str] = set()
     of_files: set[str] = set()

@@ -157,7 +157,7 @@ class Claim:
         return self.printed.partition(" ")[0] in RELATIONS or self.printed[0].isalpha()
 
     def is_all_sms(self, value: float | str) -> bool:
-        """True if the claim is about SMs and the result is the number that the machine has."""
+        """True if the claim is about SMs, and the result is the number of SMs of the machine."""
         name = self.at.get("machine")
         if not isinstance(name, str) or not ("_sms" in self.ask or "active_sms" in self.over):
             return False

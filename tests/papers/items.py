@@ -94,7 +94,7 @@ class Item:
 
     @property
     def label(self) -> str:
-        """One of :data:`LABELS`."""
+        """Return the label of the item, one of :data:`LABELS`."""
         why = {"by choice": self.choice, "differs": self.cause, "needs hardware": self.hardware}
         return next((label for label, reason in why.items() if reason), "works")
 
@@ -162,7 +162,7 @@ def differs(item: Item, result: Any) -> str:
 
 
 def find_misses(item: Item, result: Any) -> list[str]:
-    """Return the printed numbers that a result does not meet; an empty text is not printed."""
+    """Return the printed numbers that a result does not meet; empty texts are skipped."""
     values = list(_values(result, item.gives))
     assert len(values) == len(item.printed), (item.item, values, item.printed)
     pairs = zip(item.printed, values, strict=True)

@@ -27,7 +27,7 @@ def test_a_claim_is_met_or_explained() -> None:
 
 @long
 def test_what_proves_little_is_counted_apart() -> None:
-    """Fig. 127's 16 are all SMs, SVM is a name, 1.6 Tflop/s is arithmetic, MB_A is assumed."""
+    """Little is proven by all SMs (Fig. 127), a name, arithmetic (1.6 Tflop/s), or assumed MB_A."""
     kinds = {o.claim.claim: o.kind for o in outcomes()}
     assert kinds["SMs suggested for cmem, N = 8"] == "all"
     assert kinds["kernel with the lowest CPI, gtx280"] == "relation"

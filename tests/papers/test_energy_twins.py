@@ -1,4 +1,4 @@
-"""Random points of the models of Hong 2012, chapters 3 and 5 and appendix A, against slow twins.
+"""Compare models of Hong 2012, chapters 3 and 5 and appendix A, with slow twins at random points.
 
 The twins were written from the text of the thesis, without the equations of the models. ``python -m
 tests.papers.test_energy_twins 100`` draws the points of 100 seeds.
@@ -23,19 +23,19 @@ from tests.papers._solve import equations, solve
 Point = dict[str, float]
 #: Points of each model and each combination of its switches.
 POINTS = 200
-#: A value is very large at this factor of the largest typical one.
+#: Very large values are the largest typical value times this factor.
 LARGE = 1e6
-#: A power of a very large exponent is beyond the largest number.
+#: Exponents are never very large, because powers would exceed the largest float.
 EXPONENTS = ("clock_power_exponent", "power_growth")
-#: Differences that cancel, and what they are differences of: the tolerance is relative to that.
+#: Differences that lose digits, with the quantity to which their tolerance is relative.
 CANCELLED = {
     "idle_mem_cycles": "overlapped_mem_cycles",
     "exposed_mem_ratio": "exposed_of",
     "sync_cycles": "total_cycles",
     "idle_fraction": "",
-    "overhead_fraction": "",  # of 1
+    "overhead_fraction": "",  # relative to 1
 }
-#: Ranges of quantities whose rows have none.
+#: Ranges of quantities whose rows have no typical range.
 RANGES = {
     "exec_cycles": (1e3, 1e9),
     "time": (1e-6, 1.0),
@@ -48,7 +48,7 @@ RANGES = {
 
 
 def draw(name: str, rng: np.random.Generator) -> float:
-    """Draw a value of a quantity: from its typical range, or an edge, also for ties."""
+    """Draw a value of a quantity from its typical range, or an edge value, which gives ties."""
     row = TABLE[name]
     low, high = RANGES.get(name) or row.typical or (0.0, 1.0)
     edges = [0.0, 1.0] if high < 1e5 else []  # a clock of 1 Hz is no edge
@@ -150,7 +150,7 @@ def is_ill_conditioned(at: Point, row: Point) -> bool:
 
 
 def differences(model: str, switches: dict[str, Any], seed: int) -> dict[str, tuple[int, Any]]:
-    """Return the outputs in which model and twin differ: at how many points, and one of them."""
+    """Return, per output that differs from the twin, the number of such points, and one point."""
     rng = np.random.default_rng(seed)
     points: list[Point] = []
     expected: list[Point] = []

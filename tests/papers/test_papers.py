@@ -1,4 +1,4 @@
-"""Every command of the table of the papers gives what the table says; the labels are earned."""
+"""Test that each command in the table of papers gives the result and the label of its row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_command_gives_the_result_and_the_label_of_its_row(item: Item) -> None
 @long
 @pytest.mark.parametrize("item", [item for item in RUN if item.despite], ids=name_of)
 def test_what_works_does_not_rest_on_assumed_values(item: Item) -> None:
-    """Twice the value, for each assumed number of the files that the command reads."""
+    """The result stays if any assumed number that the command reads is doubled."""
     with reads_assumed() as names:
         outcome(item.run)
     for name in names:
@@ -75,7 +75,7 @@ def test_the_cause_of_a_difference_was_tried(item: Item) -> None:
 
 
 def test_moved_values_move_results_that_rest_on_them() -> None:
-    """So the test above can fail: Fig. 106 rests on assumed counts, and is labelled a choice."""
+    """The test above can fail: Fig. 106 rests on assumed counts, and is labelled a choice."""
     (item,) = (item for item in ITEMS if item.item == "Figs. 106-108")
     with moved_assumed("fp_insts"):
         assert differs(item, outcome(item.run))
@@ -149,7 +149,7 @@ def test_few_items_differ_and_nothing_is_missing_but_hardware() -> None:
 @pytest.mark.skipif(not TEXTS.is_dir(), reason="the texts of the papers are not there")
 @pytest.mark.parametrize("paper", papers())
 def test_printed_numbers_stand_in_the_paper(paper: str) -> None:
-    """Digits or words have each number; a relation to 0 or 1 is a word such as "more"."""
+    """Each number is in the paper, as digits or a word; "more" is a relation to 0 or 1."""
     text = Path(TEXTS, FILES[paper] + ".txt").read_text().replace(",", "").lower()
     numbers = {float(number) for number in re.findall(r"\d+(?:\.\d+)?|\.\d+", text)}
     numbers |= {float(n) for n, word in enumerate(WORDS) if word in text}

@@ -139,7 +139,7 @@ def test_the_answer_marks_where_the_line_was_fitted() -> None:
     output = ds.placement_fit.attrs["flag_meanings"].split()[2]
     assert "half" in output
     assert "placement_fit" in placement.OUTPUTS
-    other = evaluate(active_sms=sms, fitted_sms=7, placement_policy="scatter")  # one's own line
+    other = evaluate(active_sms=sms, fitted_sms=7, placement_policy="scatter")  # the user's line
     assert other.placement_fit.values.tolist() == [2, 2, 1, 1, 0]
     assert other.placement_loss.values == pytest.approx([0, 0, 3.9276, 7.8552, 11.7828])
     two = dse.advise("placement", machine="8800gt", active_sms=2, placement_policy="scatter")
@@ -363,7 +363,7 @@ def test_a_heat_map_is_linear_between_sensors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sms", [(0, 7, 1, 8), (10, 11, 12, 13), (3, 3, 3, 3)])
 def test_the_kernel_that_chooses_its_cores(sms: tuple[int, ...]) -> None:
-    """Fig. 85: a named block loops, another one returns; a block asks for a whole SM's memory."""
+    """Fig. 85: chosen blocks loop, others return; each uses the shared memory of a whole SM."""
     named = {f"act{i}": sm for i, sm in enumerate(sms, start=1)}
     counted = dse.kernel(
         EXAMPLES / "choose-cores.ptx", block=256, grid=14, set={"iterations": 50, **named}

@@ -1,4 +1,4 @@
-"""Models against slow twins that were written from the papers, without the models' equations."""
+"""Compare models with slow twins, which were written from the papers without the models' code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Repair = Callable[[Point], Point]
 
 
 def value(row: Quantity, kind: str, far: float, rng: np.random.Generator) -> float:
-    """Return a value of a quantity: an end, a small whole number, or one of its typical range."""
+    """Return a value of a quantity: an extreme, a small whole number, or a typical value."""
     low, high = row.typical or (1, 1000)
     least = max(low, high * 1e-4)
     most = min(high * far, 2.0**53) if row.domain.whole else high * far
@@ -44,9 +44,9 @@ def value(row: Quantity, kind: str, far: float, rng: np.random.Generator) -> flo
 
 
 def points(model: str, repair: Repair, far: float) -> list[Point]:
-    """Return points: half of all kinds of values, and half mostly of one kind.
+    """Return points: half have values of all kinds, and half have mostly values of one kind.
 
-    Ends lie ``far`` times beyond what is typical.
+    Extremes lie beyond the typical range by the factor ``far``.
     """
     rng = np.random.default_rng(42)
     rows = {name: dse.model(model).quantity(name) for name in dse.model(model).inputs}
@@ -80,7 +80,7 @@ def exact(point: Point) -> dict[str, Fraction]:
 
 
 def compare(model: str, twin: Twin, repair: Repair, *, far: float = 1e20, **switches: Any) -> None:
-    """Assert that a model is its twin, in every quantity that the twin defines."""
+    """Assert that a model agrees with its twin in every quantity of the twin."""
     pairs = [(point, twin(exact(point))) for point in points(model, repair, far)]
     pairs = [(point, row) for point, row in pairs if is_clear(row)][:POINTS]
     drawn, expected = [point for point, _ in pairs], [row for _, row in pairs]
@@ -100,7 +100,7 @@ def compare(model: str, twin: Twin, repair: Repair, *, far: float = 1e20, **swit
 
 
 def tied_limits(point: Point) -> Point:
-    """Return a point; small whole numbers tie memory and computation, with threads about enough."""
+    """Return a point; if its numbers are small and whole, memory and computation tie."""
     if is_small(point):
         point["lanes_width"] = lanes = point["ms_peak"] * point["intensity"]
         enough = point["ms_peak"] * point["mem_latency"] + point["arithmetic_latency"] * lanes
@@ -124,7 +124,7 @@ def with_blocks(point: Point) -> Point:
 
 
 def with_a_block(point: Point) -> Point:
-    """Return a point at which a block fits, and few enough to be counted."""
+    """Return a point at which a block fits, but not too many blocks to count."""
     threads = point["threads_per_block"]
     registers = point["registers_per_thread"] * threads
     point["max_blocks_per_sm"] = min(point["max_blocks_per_sm"], 1000.0)
@@ -135,9 +135,9 @@ def with_a_block(point: Point) -> Point:
 
 
 def with_requests(point: Point) -> Point:
-    """Return a point at which some or all requests are independent, and floats tell which.
+    """Return a point at which floats tell whether some or all requests are independent.
 
-    At points of small whole numbers, MWP and CWP are 3 if there are so many warps.
+    At points of small whole numbers, MWP and CWP are 3 if there are at least 3 warps.
     """
     if is_small(point):
         point |= {"imbalance_loss": 1.0, "comp_factor": 1.0, "issue_cycles": 1.0, "elements": 1e6}

@@ -2,7 +2,7 @@
 
     python -m tests.sweeps.certificates 200 1
 
-The first number is that of the studies, the second the first seed. Each certificate is checked by
+The numbers are the number of studies and the first seed. Each certificate is checked by
 ``examples/check_certificate.py``, and then changed in ten ways. Brute force with Python's ``eval``
 decides whether a change makes the certificate false. The status is 1 if an optimum is wrong, a
 certificate is rejected, or a false one accepted.
@@ -43,7 +43,7 @@ Certificate = dict[str, Any]
 
 
 def verdict(data: Certificate) -> str:
-    """'' if the checker accepts a certificate, otherwise why it does not."""
+    """Return the checker's reason to reject a certificate; "" if the checker accepts it."""
     try:
         with np.errstate(all="ignore"):
             checker.check(json.loads(json.dumps(data)))
@@ -53,12 +53,12 @@ def verdict(data: Certificate) -> str:
 
 
 def sizes_of(data: Certificate) -> dict[str, int]:
-    """The number of values of each axis."""
+    """Return the number of values of each axis."""
     return {a: len(x) if isinstance(x, list) else x for a, x in data["axes"].items()}
 
 
 def scores(data: Certificate) -> Any:
-    """The goal at every point, smaller being better; infinite where infeasible."""
+    """Return the goal at every point, signed to be minimized; infinite at infeasible points."""
     sizes = sizes_of(data)
     shape, count = tuple(sizes.values()), math.prod(sizes.values())
     index = dict(zip(sizes, np.indices(shape).reshape(len(shape), count), strict=True))
@@ -88,7 +88,7 @@ def _sign(data: Certificate) -> float:
 
 
 def _numbers(text: str) -> str:
-    """A formula whose numbers are NumPy's, which divide by zero."""
+    """Return a formula with numbers of NumPy, which can be divided by zero."""
     return re.sub(r"(?<![\w.])(\d[\d.]*(e[-+]?\d+)?)", r"float64(\1)", text)
 
 
@@ -99,7 +99,7 @@ _ORACLE = NAMES | {
 
 
 def is_true(data: Certificate) -> bool:
-    """True if brute force confirms what a certificate says of its incumbent."""
+    """True if brute force confirms the incumbent of a certificate."""
     best, every = data["incumbent"], scores(data)
     own, stated = every[tuple(best["indices"].values())], _sign(data) * best["goal"]
     limit = stated - data["gap"] * abs(stated)
@@ -107,7 +107,7 @@ def is_true(data: Certificate) -> bool:
 
 
 def leaves(data: Certificate) -> list[tuple[int, list[slice]]]:
-    """The number of each entry that is a bound, and the slices of its box."""
+    """Return the index of each entry that is a bound, and the slices of its box."""
     names, result = list(data["axes"]), []
     stack = [[slice(0, size) for size in sizes_of(data).values()]]
     for k, entry in enumerate(data["boxes"]):
@@ -139,7 +139,7 @@ def drop_box(data: Certificate, rng: random.Random) -> bool:
 
 
 def move_split(data: Certificate, rng: random.Random) -> bool:
-    """Let a split leave out a part of a box."""
+    """Move the index of a split out of its box, or replace it by no integer."""
     places = [k for k, entry in enumerate(data["boxes"]) if isinstance(entry, list)]
     if places:
         entry = data["boxes"][rng.choice(places)]
@@ -230,7 +230,7 @@ CHANGES = (
 
 
 def draw_certificate(seed: int, folder: Path) -> tuple[Certificate | None, str]:
-    """The certificate of a random study (None if it has none), and what is wrong with it."""
+    """Return the certificate of a random study, if it has one, and the text of an error."""
     rng, path = random.Random(seed), folder / f"{seed}.json"
     if seed % 3 == 0:
         formulas, axes, limit, about = regretting.study(seed)

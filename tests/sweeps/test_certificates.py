@@ -1,4 +1,4 @@
-"""Certificates: written for random studies and checked, and false ones, which a checker rejects."""
+"""Test that the checker accepts certificates of random studies, and rejects false ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.sweeps.certificates import (
     verdict,
 )
 
-#: Studies of a test, and the numbers of certificates and of false ones that they must give.
+#: Number of studies in a test, and the least numbers of accepted and of rejected certificates.
 STUDIES, ACCEPTED, REJECTED = 40, 20, 120
 
 
@@ -56,7 +56,7 @@ def test_true_certificates_are_accepted_and_false_ones_rejected(first: int, tmp_
         if data is None:
             continue
         reason = verdict(data)
-        # exp, log and powers of two libraries differ, so that a condition at a tie may
+        # exp, log and powers of two libraries differ, and with them a condition at a tie
         library = any(f"{name}(" in json.dumps(data["equations"]) for name in checker.LIBRARY)
         assert not reason or (library and data["conditions"]), (seed, reason)
         accepted, differs = accepted + (not reason), differs + bool(reason)
@@ -102,7 +102,7 @@ def certificate(tmp_path: Path) -> Certificate:
 
 
 def _as_worse(data: Certificate, **changes: Any) -> Certificate:
-    """The claim that the worst point is the best, with all bounds to match, and changes."""
+    """Return a claim that the worst point is the best, with matching bounds and some changes."""
     values = scores(data)
     worst = np.unravel_index(
         np.argmax(np.where(np.isfinite(values), values, -np.inf)), values.shape
@@ -216,7 +216,7 @@ def test_the_checker_is_short_and_independent() -> None:
     assert modules - set(sys.stdlib_module_names) == {"numpy"}
 
 
-# --- The enclosures of the checker, beside values of all kinds
+# --- The enclosures of the checker contain values of all kinds
 
 ODD: tuple[float, ...] = (
     0.0,
@@ -239,7 +239,7 @@ CONDITIONS = ((True, True), (False, True), (False, False))
 
 
 def _operand(rng: random.Random, is_condition: bool) -> tuple[Any, list[Any]]:
-    """An enclosure, and values in it."""
+    """Return an enclosure, and values in it."""
     if is_condition:
         always, sometimes = rng.choice(CONDITIONS)
         values = [True] * sometimes + [False] * (not always)

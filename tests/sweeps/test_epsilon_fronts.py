@@ -1,4 +1,4 @@
-"""Fronts covered within a tolerance, and their hypervolume, against brute force."""
+"""Compare covers of fronts within a tolerance, and hypervolumes, with brute force."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SIGNED = [-1e300, -2.0, -1.001, -1.0, -1e-300, -0.0, 0.0, 1e-300, 0.999, 1.0, 1.
 
 
 def is_within(one: Any, other: Any, epsilon: float) -> bool:
-    """True if no value of ``one`` is worse (higher) than in ``other`` by more than the share."""
+    """True if no value of ``one`` is higher than that of ``other`` by more than a share."""
     return all(a <= b + epsilon * abs(b) for a, b in zip(one, other, strict=True))
 
 
 def brute_values(grid: Any, goals: Any) -> np.ndarray[Any, Any]:
-    """The signed objectives of every feasible point with finite objectives, a row for each."""
+    """Return a row of signed objectives for every feasible point with finite objectives."""
     places = {
         axis: index.reshape(-1)
         for axis, index in zip(grid.axes, np.indices(grid.shape(grid.axes)), strict=True)
@@ -119,7 +119,7 @@ def test_covering_points_of_any_sign(rows: list[tuple[float, ...]], epsilon: flo
 
 
 def brute_volume(points: Any, reference: Any) -> float:
-    """The volume of the cells between all coordinates that a point dominates."""
+    """Return the volume that points dominate, as a sum over cells between all coordinates."""
     ends = [sorted({*row, end}) for row, end in zip(points.T, reference, strict=True)]
     sides = [
         [(a, b) for a, b in itertools.pairwise(axis) if b <= end]
