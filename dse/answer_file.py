@@ -55,7 +55,6 @@ def _rows(data: Any) -> Sequence[Mapping[str, Any]]:
 
 
 def _columns(data: Any) -> dict[str, Any]:
-    """Return the variables of a Dataset: a column for each key of the records."""
     rows, variables, units = _rows(data), data.get("variables", {}), data.get("units", {})
     result = {}
     for name in dict.fromkeys(key for row in rows for key in row):

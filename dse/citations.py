@@ -96,7 +96,6 @@ def _references(text: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _load(source: Any) -> Any:
-    """Return the model, machine, workload, study or Dataset for a name or path."""
     if not isinstance(source, (str, Path)):
         return source
     text = str(source)

@@ -21,7 +21,6 @@ _POINTS, _ROUNDS = sizes.RULE_SAMPLE, sizes.RULE_ROUNDS
 #: Share of the tolerance that a rule may use at the points of the fit. The other share is left for
 #: points that only the proof evaluates.
 _SLACK = 0.65
-#: Regret of an infeasible choice in the fit.
 _INFEASIBLE = 1e300
 #: Share of the time limit for fits and their proofs. The other share is for the final certificates.
 _FIT_TIME = 0.6

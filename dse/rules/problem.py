@@ -242,7 +242,6 @@ class BoxCosts:
         return np.where(self.best < math.inf, ratio, 0.0)
 
     def _most(self, tree: RuleTree) -> Floats:
-        """Return an upper bound of the objective over each box, at the values a rule chooses."""
         if not isinstance(tree, Choice):
             test = self.enclose(tree.test)
             yes, no = self._most(tree.yes), self._most(tree.no)

@@ -49,7 +49,6 @@ class _RegretSearch:
         self.add(problem.whole_box)
 
     def regret(self, boxes: Boxes) -> Floats:
-        """Return upper bounds of the regret over boxes; a bound over a single point is exact."""
         count = boxes.lo.shape[1]
         parts = [slice(k, k + self.batch) for k in range(0, max(count, 1), self.batch)]
 

@@ -107,7 +107,6 @@ class _Reader(ast.NodeTransformer):
         self.functions = {"min", "max", "abs"}
 
     def fail(self, at: ast.AST, problem: str) -> NoReturn:
-        """Raise the error for a part of the file that has no translation."""
         raise DseError(
             f"{self.path}, line {getattr(at, 'lineno', 1)}: {problem}. A rule that can be checked "
             f"is a function {self.problem.axis.name} of axes, with if, else, assignments to names "
@@ -155,14 +154,12 @@ class _Reader(ast.NodeTransformer):
     # --- names, operators and functions as formulas write them
 
     def visit_Name(self, each: ast.Name) -> ast.expr:
-        """Return the expression of a variable."""
         if each.id not in self.names:
             self.fail(each, f"{each.id} is unknown")
         result: ast.expr = self.names[each.id]
         return result
 
     def visit_IfExp(self, each: ast.IfExp) -> ast.expr:
-        """Return a conditional expression as a call of ``where``."""
         parts = [self.visit(part) for part in (each.test, each.body, each.orelse)]
         return ast.Call(ast.Name("where"), parts, [])
 
@@ -180,7 +177,6 @@ class _Reader(ast.NodeTransformer):
         return floored if isinstance(each.op, ast.FloorDiv) else self.generic_visit(each)
 
     def visit_Call(self, each: ast.Call) -> ast.expr:
-        """Return a call with the function's name in formulas."""
         name = ast.unparse(each.func)
         is_known = name in self.functions - self.names.keys() and name in _FUNCTIONS
         if name.startswith("math.") and "math" in self.functions - self.names.keys():

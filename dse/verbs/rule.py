@@ -45,8 +45,8 @@ def rule(
         of (str): Numeric axis whose value the rule chooses; default: the checked function's name.
         minimize (str, optional): Positive quantity or formula; default: the study's ``best``, or
             ``time``.
-        within (float): Largest allowed worst regret, as a share: 0.05 for 5 %.
-        leaves (int): Largest number of formulas.
+        within (float): Share by which the worst regret may exceed 1: 0.05 allows 1.05.
+        leaves (int): Largest number of formulas in the rule.
         formulas (str or list of str): Formulas that may be leaves, besides those derived from the
             objective.
         out (path, optional): File for the rule: a Python function (``.py``), a C function (``.c``)

@@ -150,7 +150,6 @@ def _loosen(bound: float, stated: float, error: float, sign: float) -> float | N
 
 
 def _lower_bounds(problem: BoxProblem, boxes: Boxes) -> Floats:
-    """Return lower bounds over boxes; the bound over a single point is its value."""
     with np.errstate(all="ignore"):
         bounds = problem.bound_boxes(boxes)[0][0].copy()
     single = np.all(boxes.lo == boxes.hi, axis=0)
@@ -253,7 +252,6 @@ def _formulas(
 
 
 def _identifier(name: str, known: set[str]) -> str:
-    """Return a new identifier that resembles a name, and add it to ``known``."""
     plain = re.sub(r"\W+", "_", name).strip("_") or "x"
     plain = f"_{plain}" if plain[0].isdigit() else plain
     ends = ("", *(f"_{k}" for k in range(2, len(known) + 3)))

@@ -253,7 +253,7 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
 
 
 def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
-    """The energy per instruction was measured with n-body; in other kernels, bytes draw power, too."""
+    """The energy per instruction is fitted to n-body; in other kernels, bytes draw power, too."""
     folder = Path("docs/gpu-validation")
     power = pd.read_csv(folder / "kernel-power-h100.csv").fillna({"defines": ""})
     counted = pd.read_csv("docs/counted-kernels.csv").fillna({"defines": ""})

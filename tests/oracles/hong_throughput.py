@@ -78,7 +78,7 @@ def throughput(
         cycles = max(issued, perfect * at["imbalance_loss"])
 
     def of_memory(l1: float, l2: float) -> dict[str, float]:
-        """Return the quantities at the shares ``l1`` and ``l2`` of requests that hit these caches."""
+        """Return the quantities for the shares ``l1`` and ``l2`` of requests that hit caches."""
         dram = 1 - l1 - l2
         period = mem or 1.0
         eff_comp, eff_perfect = cycles / period, perfect / period
