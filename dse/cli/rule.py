@@ -27,7 +27,7 @@ from dse.signals import time_left
 @file_option("--check FILE", "Certify the rule of a Python file", exists=True)
 @time_limit_option("Seconds, after which the certificate has a wider bound")
 def rule(study: str, out: str | None, time_limit: float | None, **options: Any) -> Any:
-    """Find a short rule for the values of an axis, with a proof of its worst regret.
+    """Find a rule for an axis, with a proof of its worst regret.
 
     The regret is the objective at the rule's choice, divided by the least objective of all choices.
     The proof is about the model, not about a GPU. The exit status is 3 if the worst regret is not
