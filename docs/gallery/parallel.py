@@ -1,6 +1,6 @@
 """Configurations of a GTX280 as lines, coloured by energy, with the best ones thick.
 
-The ten best use all multiprocessors and clocks near 1 GHz.
+The best use all multiprocessors, or one less, and clocks near 1.3 GHz.
 """
 
 import dse

@@ -20,14 +20,16 @@ from dse.signals import time_left
 @study_argument
 @option("--of AXIS", "Numeric axis whose value the rule chooses")
 @option("--minimize Q", "Objective; default: that of the study's [best], or time")
-@option("--within X%", "Allowed worst regret above 1", default="5%", callback=parse_share)
+@option(
+    "--within X%", "Allowed excess of the worst regret over 1", default="5%", callback=parse_share
+)
 @option("--leaves N", "Largest number of formulas", type=click.IntRange(min=1), default=8)
 @names_option("--formulas", "More formulas that the rule may use, separated by commas")
 @file_option("--out FILE", "File for the rule: .py, .c or .csv")
 @file_option("--check FILE", "Python file with a rule to certify", exists=True)
 @time_limit_option("Seconds after which the proof stops, with a wider bound")
 def rule(study: str, out: str | None, time_limit: float | None, **options: Any) -> Any:
-    """Find a short rule for the values of an axis, with a proof of its worst regret.
+    """Find a rule for an axis, with a proof of its worst regret.
 
     The regret is the objective at the rule's choice, divided by the least objective of all choices.
     The worst regret may exceed 1 by --within. If this is not proven, the exit status is 3. The

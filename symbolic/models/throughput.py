@@ -122,7 +122,7 @@ def divided_mem_cycles(serial_mem_cycles, mwp):
 
 
 #: If MWP is below 1, MWP − 1 adds no computation to the memory cycles, except as printed.
-least_mwp = by_label("least_mwp", "Hong 2012, Eq. 80", "printed", {"false": 1.0, "true": 0.0})
+least_mwp = by_label("least_mwp", "Hong 2012, Eq. 80", "printed", {"false": 1, "true": 0})
 
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")

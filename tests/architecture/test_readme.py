@@ -244,3 +244,11 @@ def test_unrelated_projects_of_the_same_name_are_mentioned() -> None:
     text = " ".join(README.read_text(encoding="utf-8").split())
     assert "unrelated projects named `dse` and `stochastic`" in text
     assert "virtual environment is advised" in text
+
+
+def test_answers_of_exercises_are_what_python_prints() -> None:
+    """Answer 8 had an optimum of an earlier model; its block is indented, as a list's is."""
+    page = ROOT / "docs" / "introduction.md"
+    result = doctest.testfile(str(page), module_relative=False, verbose=False)
+    assert result.attempted > 20
+    assert result.failed == 0
