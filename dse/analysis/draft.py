@@ -138,7 +138,7 @@ def _lines(
             yield f"{key} = {toml_value(getattr(study, key))}  # dse {key}s lists them"
     yield '# where = ["time <= 1 s"]  # what every configuration must satisfy'
     notes = {
-        "axes": "several values, or { start = 1, stop = 30 }; of machine and workload, too",
+        "axes": "several values, or { start = 1, stop = 30 }; machine and workload can be axes",
         "set": "one value each; examples in typical ranges: replace them by your numbers",
         "best": 'what dse run and dse optimum look for; per = ["machine"]: for each machine',
     }

@@ -189,7 +189,7 @@ class Analysis(Report):
         others = Table(title="not answered", columns=("machine", "why"), rows=refused)
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
         assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
-        notes = ["one --machine alone, or --json, lists what is assumed of it"]
+        notes = ["with one --machine, or --json, the answer lists the assumptions"]
         about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
         return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
 

@@ -182,7 +182,7 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
         text = f"{many:,} configurations lie within {share:.4g} % of the best, and no others"
         return f"{attributes['method']}: {text}"
     if epsilon := attributes.get("epsilon"):
-        near = f"of the Pareto front is within {100 * epsilon:.4g} % of one listed"
+        near = f"of the Pareto front is within {100 * epsilon:.4g} % of a listed one"
         if left := attributes.get("boxes_left"):
             return f"not proven: each configuration {near}; {left:,} open boxes may hold others"
         return f"{attributes['method']}: each configuration {near}"

@@ -20,9 +20,7 @@ from dse.signals import time_left
 @study_argument
 @option("--of AXIS", "Numeric axis whose value the rule chooses")
 @option("--minimize Q", "Objective; default: that of the study's [best], or time")
-@option(
-    "--within X%", "Allowed excess of the worst regret over 1", default="5%", callback=parse_share
-)
+@option("--within X%", "Allowed worst regret, minus 1", default="5%", callback=parse_share)
 @option("--leaves N", "Largest number of formulas", type=click.IntRange(min=1), default=8)
 @names_option("--formulas", "More formulas that the rule may use, separated by commas")
 @file_option("--out FILE", "File for the rule: .py, .c or .csv")

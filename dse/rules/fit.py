@@ -31,10 +31,10 @@ _FRONT_GAP = 0.01
 def find_rule(
     problem: RuleProblem, within: float, leaves: int, more: Sequence[Node], stats: SearchStats
 ) -> dict[int, tuple[RuleTree, Proof]]:
-    """Return rules with their certificates, by the number of leaves: more leaves, less regret.
+    """Return rules and their certificates by the number of leaves; longer rules have less regret.
 
-    A rule is fitted at some points. If the proof finds points with too much regret, they join the
-    points of the next fit. The last rule is within the tolerance, if such a rule was found.
+    A rule is fitted at some points. Points at which the proof finds too much regret join the points
+    of the next fit. The last rule is within the tolerance, if such a rule was found.
     """
     limit, formulas = 1.0 + within, [*problem.candidates(), *more]
     now = time.monotonic()
@@ -44,7 +44,7 @@ def find_rule(
         costs = BoxCosts(problem, Boxes(points, points))
         if not costs.best.min(initial=math.inf) > 0:
             raise DseError(
-                f"{problem.objective} is not positive everywhere, so a regret is no quotient: "
+                f"{problem.objective} is not positive everywhere, so the regret is undefined: "
                 "choose a positive objective"
             )
         rules = fit_front(costs, formulas, leaves, 1.0 + _SLACK * within, stats)

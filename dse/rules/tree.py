@@ -10,10 +10,7 @@ from symbolic.node import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A leaf of a rule: it takes the formula with the least predicted objective.
-
-    If several formulas tie, it takes the first of them.
-    """
+    """A leaf of a rule: it takes the first formula with the least predicted objective."""
 
     formulas: tuple[Node, ...]
 

@@ -19,7 +19,7 @@ from symbolic.primitives import PRIMITIVES
 class Language:
     """A language in which a rule can be written, as templates of its syntax.
 
-    ``operations`` has only the primitives that are written in another way than in loop nests. The
+    ``operations`` has only the primitives whose text differs from their text in loop nests. The
     template ``function`` takes a name, arguments and a body.
     """
 
