@@ -16,7 +16,7 @@ import sys
 
 import numpy as np
 
-ULPS, LIBRARY_ERROR = 4, 1e-12  # assumed errors of exp, log, power; relative: of two computers
+ULPS, LIBRARY_ERROR = 4, 1e-12  # errors of exp, log, power: in ulps; relative, of two computers
 CHUNK = 1 << 12  # number of boxes that are enclosed at once
 LIBRARY = {"exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "power": np.power}
 LOGICAL = {"both": np.logical_and, "either": np.logical_or, "negate": np.logical_not}

@@ -451,7 +451,7 @@ def derive_grid(
     *,
     is_example: bool = False,
 ) -> tuple[Sizes, list[IntExpr | None], list[str]] | None:
-    """Return the blocks along each axis that a kernel's bounds checks need, threads, and formulas.
+    """Return, for each axis, the blocks, threads and formula that a kernel's bounds checks need.
 
     The number of threads along an axis is None if each block takes a piece of the data. ``names``
     has the names of arguments in the formulas. Return None if an axis has no bounds check, or if a

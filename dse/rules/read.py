@@ -93,7 +93,7 @@ def _check_defined(problem: RuleProblem, tree: RuleTree, path: str | Path) -> No
         if np.any(box.may_be_nan) or not np.all(np.maximum(-box.lo, box.hi) <= limit):
             raise DseError(
                 f"{path}: {node_text(node)} may be undefined or above {limit:.3g} in the study, so "
-                "a proof of the formula says nothing about the Python function: shorten the axes, or "
+                "a proof of the formula is no proof of the Python function: shorten the axes, or "
                 "write a formula that is defined for all their values"
             )
 
