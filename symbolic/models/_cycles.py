@@ -187,8 +187,8 @@ def issued_cycles_cpu(
 def comp_cycles(issued_cycles, perfect_cycles, imbalance_loss):
     """Cycles of all instructions of one warp if memory accesses take no time. [cycles]
 
-    Correction: not fewer than the floating-point units need, however many instructions issue. Lanes
-    that have finished take part in these instructions.
+    Correction: they are at least the cycles that the floating-point units need. Lanes that have
+    finished take part in these instructions.
     """
     return maximum(issued_cycles, perfect_cycles * imbalance_loss)
 

@@ -345,7 +345,7 @@ def gemm_bound(
     product_time,
     gemm_output_time,
 ):
-    """Bottleneck: start, tensor units, DRAM, tiles (idle and padded ones, operands), or results."""
+    """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results."""
     start = gemm_start_time + gemm_cast_time
     tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
     memory = gemm_dram_bytes / gemm_dram_rate

@@ -18,8 +18,8 @@ defaults that add no cost: the bytes of a cache default to the bytes of the next
 Conflicts of atomics in shared memory, uneven work, and the partial last wave are not modelled. Join
 with ``occupancy``.
 
-Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and as many bytes of the next
-level, a larger share of each request misses the cache.
+Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
+next level, a larger share of each request misses the cache.
 """
 
 import math

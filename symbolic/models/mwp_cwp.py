@@ -16,8 +16,8 @@ these is lowered: ``mem_latency_nominal``, ``departure_delay_coalesced``,
 ``departure_delay_uncoalesced``, ``reserved_shared_mem_per_block``, ``registers_per_thread``,
 ``shared_mem_per_block``, ``elements``, ``comp_insts``. If ``coalesced_insts`` or
 ``uncoalesced_insts`` is lowered, the computation periods are longer (Eq. 2), and if
-``transactions_per_uncoalesced`` is lowered, MWP is larger (Eqs. 15-16): Eq. 22 adds MWP − 1
-periods. Advice lists no move that gains by such a jump.
+``transactions_per_uncoalesced`` is lowered, MWP is larger (Eqs. 15-16); Eq. 22 adds MWP − 1
+such periods. Advice lists no move that gains by such a jump.
 """
 
 import math

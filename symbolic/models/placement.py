@@ -338,7 +338,7 @@ def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs, placement_fit):
     table=True,
 )
 def placement_fit(active_sms, fitted_sms, tpc_map):
-    """State of the line of power for this number of active SMs.
+    """State of the fitted power line: 0 if it holds, 1 if not, 2 if placements do not differ.
 
     The thesis measured one, two, four and seven active SMs of the 14 of the 8800GT. Only for four
     did placements differ: fewer SMs make no hot spots, and half of the SMs heat the whole chip.

@@ -11,7 +11,7 @@ chip is proportional to the core clock raised to ``clock_power_exponent``. Its p
 because the memory has its own clock, which the model takes as nominal.
 
 Power not monotone: a unit draws its maximum power at one access per issue slot (Eq. 40). So with
-fewer ``issue_cycles``, or more ``schedulers_per_sm``, as many accesses draw less. With
+fewer ``issue_cycles``, or more ``schedulers_per_sm``, the same accesses draw less. With
 ``sm_scaling = "linear"``, memory draws the share of active SMs, which falls with ``n_sms``.
 
 Work per energy, and the number of SMs with the most work per energy (Eqs. 62-63), need MWP-CWP, as

@@ -14,7 +14,7 @@ Eleven numbers belong to a GPU. They are fitted to one V100 with values of four 
 machines they scale with ``mem_bandwidth``, ``l2_size``, ``n_sms`` and ``core_clock``, which no
 measurement has confirmed.
 
-Not monotone: with as many nonzeros in fewer ``rows``, the rows are longer, and so are the waits.
+Not monotone: if the same nonzeros are in fewer ``rows``, the rows and the waits are longer.
 """
 
 from __future__ import annotations

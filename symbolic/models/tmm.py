@@ -165,7 +165,7 @@ def relative_time(time_steps, sched_factor):
 def relative_time_hidden(work_steps, span, cache_factor, sched_factor):
     """Run time in steps if enough threads hide the latency (A_T). [steps]
 
-    By §II.C, the application's factor f_app is T_P; without latency, it is the larger of work per
-    core and span. So both forms agree if latency is hidden and the working set fits into the cache.
+    By §II.C, the factor f_app is T_P. Without latency, T_P is the larger of work per core and span.
+    So both forms agree if latency is hidden and the working set fits into the cache.
     """
     return maximum(work_steps, span) * cache_factor * sched_factor

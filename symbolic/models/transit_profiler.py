@@ -1,9 +1,10 @@
 """Inputs of Transit from a profiler's counters, and comparison with its measurements (Li 2015, §3).
 
-Join with ``transit``, and with ``occupancy`` for n of a launch. The model counts instructions and
-requests of threads on one multiprocessor. Profilers count those of warps and bytes of the whole
-GPU; the first equations convert them. If ``kernel_time`` is given, the prediction is compared with
-the measurement: PCT, RCT and the star of Figs. 18 and 19, at the ``core_clock`` of the measurement.
+Join with ``transit``, and with ``occupancy`` for the threads n of a launch. The model counts
+instructions and requests of threads on one multiprocessor. Profilers count instructions of warps,
+and bytes, of the whole GPU; the first three equations convert these counts. If ``kernel_time`` is
+given, the prediction is compared with the measurement: PCT, RCT and the star of Figs. 18 and 19, at
+the ``core_clock`` of the measurement.
 """
 
 import math
