@@ -296,12 +296,13 @@ def efficiency(
 ) -> Axes:
     """Draw speed-up against energy efficiency, and against the effect of power alone.
 
-    Values above 1 are better. The flag ``relative`` draws only the second panel. The first panel
-    has no legend, because many of its series coincide.
+    Values above 1 are better. The flag ``relative`` draws only the second panel; a given ``ax``
+    also has one panel. The first of two panels has no legend, because many of its series coincide.
     """
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
-    if not relative:
-        ax, right = split_axes(axes_of(ax, 11, 4.6), 1, 2)
+    two_panels = ax is None and not relative
+    if two_panels:
+        ax, right = split_axes(axes_of(None, 11, 4.6), 1, 2)
         efficiency(ds, over=over, relative=True, ax=right)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:
@@ -314,7 +315,7 @@ def efficiency(
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
     ax.set(xlabel=across, ylabel="speed-up: baseline time over the new (S)")
-    if not relative and (legend := ax.get_legend()) is not None:
+    if two_panels and (legend := ax.get_legend()) is not None:
         legend.remove()
     return ax
 
