@@ -133,7 +133,7 @@ class DatasetAccessor:
         """Return every intermediate quantity of one configuration; see :func:`dse.explain`.
 
         ``point`` has values of axes, or is an answer. By default, it is the only or the best-ranked
-        configuration of this Dataset. ``more`` has further values of axes.
+        configuration of this Dataset, if there is one. ``more`` has further values of axes.
         """
         return dse.explain(self.study, **{**self._point(point), **more})
 

@@ -235,7 +235,7 @@ class BoxCosts:
         return type(result)(*(np.broadcast_to(part, shape) for part in result))
 
     def regret(self, tree: RuleTree) -> Floats:
-        """Return an upper bound of a rule's regret over each box; 0 if it is infeasible."""
+        """Return an upper bound of a rule's regret over each box; 0 for infeasible boxes."""
         most = self._most(tree)
         with np.errstate(all="ignore"):
             ratio = np.where(self.best > 0, most / self.best, math.inf)
