@@ -49,6 +49,9 @@ UNITS = {
 LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:])
 LIMITS = {**UNITS, "latency": "latency_bound_time"}
 
+# a machine whose board power is unknown has no limit
+RULES = ("(seconds_per_joule <= 0 or power_limit_share > idle_power_share)",)
+
 FAMILIES = (
     Family(of="limiting_time", terms=LIMITS, largest=True),
     Family(of="throughput_time", terms=UNITS, largest=True),

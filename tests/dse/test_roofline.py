@@ -245,11 +245,16 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
         ds = evaluate(machine)
         assert float(ds.power_time) < 0.9 * float(ds.throughput_time)
     assert float(evaluate("mi250x").power_time) == 0  # its board power is not known
-    assert float(evaluate("l4", power_limit_share=0.1).time) == float("inf")  # less than idle power
+    with pytest.raises(dse.DseError, match="power_limit_share > idle_power_share"):
+        evaluate("l4", power_limit_share=0.174)  # nothing is left of the idle power
+    assert float(evaluate("mi250x", power_limit_share=0.1).time) < 1
     # without board power, a machine has no limit; both kinds may stand on an axis
     names, inputs = ["l4", "mi250x"], {n: v for n, v in counts.items() if n != "outputs"}
     study = dse.Study(model=model, axes={"machine": names}, set=inputs, outputs=["power_time"])
     assert [bool(each > 0) for each in study.run().power_time] == [True, False]
+    share = {"power_limit_share": [0.1, 0.5]}
+    study = dse.Study(model=model, axes={"machine": names, **share}, set=inputs, outputs=["time"])
+    assert study.run().feasible.values.tolist() == [[False, True], [True, True]]
 
 
 def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
