@@ -114,7 +114,7 @@ class Node:
     def _refuse(self, *_: object) -> Any:
         raise TypeError(
             "an equation cannot use int(), round(), abs(), //, % or ** over quantities: "
-            "use floor, ceil, absolute, power"
+            "use functions of symbolic.ops (from symbolic.ops import floor, ceil, absolute, power)"
         )
 
     __int__ = __float__ = __round__ = __abs__ = __index__ = _refuse

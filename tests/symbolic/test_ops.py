@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 import struct
 from collections.abc import Callable
 from fractions import Fraction
@@ -328,3 +329,9 @@ def test_rounded_fractions_divide_exactly():
     third = ops.divide(ops.floor(Fraction(3, 2)), ops.ceil(Fraction(5, 2)), at_zero=0)
     assert third == Fraction(1, 3)
     assert isinstance(third, Fraction)
+
+
+def test_a_refused_operator_names_functions_that_exist() -> None:
+    with pytest.raises(TypeError, match=r"\*\* over quantities: use functions of") as info:
+        reference("core_clock") ** 2
+    exec(re.search(r"\((from .*)\)", str(info.value))[1])  # type: ignore[index]
