@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
 OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
-_STUDY_HINT = "give the study of the store (--study), or run this one into another place"
+_STUDY_HINT = "give the study file in place of the store, or as --study to dse add or dse verify"
 #: Exceptions from reading a damaged study text.
 _UNREADABLE = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
@@ -169,8 +169,7 @@ def rebuild_study(
             rebuilt = read_study_text(tree, axis_reader(backend))
         except _UNREADABLE as error:
             raise DseError(
-                f"the study of {backend.name} cannot be read: {error}; or give the study file "
-                "(--study)"
+                f"the study of {backend.name} cannot be read: {error}; or {_STUDY_HINT}"
             ) from error
     identity = manifest_identity(rebuilt, StoreLayout(rebuilt.grid(), expand=is_expanded(tree)))
     if "chunks" not in tree:  # no manifest: the tree has the attributes of the group
@@ -280,7 +279,7 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
         else f"{backend.name} is no store of a study, or both {MANIFEST} and {METADATA_FILE} are "
         "damaged"
     )
-    raise DseError(f"{what}: give its study file (--study)")
+    raise DseError(f"{what}: {_STUDY_HINT}")
 
 
 def read_study_text(

@@ -158,6 +158,14 @@ def test_nothing_that_a_store_names_is_run(
         dse.derive(ds, "area")
 
 
+def test_the_way_out_exists_in_every_command(evil: Path) -> None:
+    result = CliRunner().invoke(
+        main, ["optimum", "a.zarr", "--minimize", "reach", "--where", "area * 2 <= 8"]
+    )
+    assert "cannot be read" in result.output
+    assert "give the study file in place of the store, or as --study to dse add" in result.output
+
+
 def test_a_store_at_a_url(evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Study(model="own.py", axes={"width": [1, 2, 3]}).run(store="memory://foreign/a.zarr")
     (evil / "mark").unlink()
