@@ -27,6 +27,7 @@ from symbolic.errors import DseError, InfeasibleError, check_name
 from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantities import Quantity, label_index_name
+from symbolic.statistics import statistics_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,9 +65,9 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
     """Return the elasticities of formulas by every number on which they depend.
 
     An integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is
-    NaN if a step leaves the domain of the input or breaks a rule, or if the output is 0, changes
-    its sign or jumps. The two-sided elasticity is also NaN if the one-sided elasticities differ, as
-    at a border of regimes.
+    NaN if a step leaves the domain of the input or breaks a rule, if the output is 0, changes its
+    sign or jumps, or if the formula has a statistic. The two-sided elasticity is also NaN if the
+    one-sided elasticities differ, as at a border of regimes.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
@@ -102,6 +103,7 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
         for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
             x, whole = values[name], quantities[name].domain.whole
             sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
+    sides[:, [bool(statistics_of([root])) for root in roots]] = np.nan  # they use other points
     at = np.array([float(base[name]) for name in inputs])
     return Elasticities(inputs=inputs, input_values=at, output_values=here, sides=sides)
 

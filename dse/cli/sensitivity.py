@@ -108,6 +108,11 @@ def _tables(text: str, result: Mapping[str, Any], place: str, notes: list[str]) 
     names = sorted((name for name in moving if moving[name] > 1e-4), key=lambda n: -moving[n])
     if math.isnan(result["value"]):
         notes.append(f"no elasticities at {place}: {text} has no feasible value there")
+    elif all(math.isnan(s[k]) for s in result["inputs"].values() for k in _SLOPES):
+        notes.append(
+            f"{text} has no elasticities at {place} (statistics and laws have none): name a "
+            "quantity without them in --output, or another configuration with --at"
+        )
     elif not names:
         notes.append(f"{text} = {here} at {place}: no input changes it")
     else:

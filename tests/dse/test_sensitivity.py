@@ -279,6 +279,23 @@ def test_by_command(run: Run) -> None:
     assert "active_sms" in run("sensitivity", "out.zarr", "--output", "time").stdout
 
 
+def test_a_statistic_has_no_elasticities(run: Run) -> None:
+    """Neither alone nor in a formula, whose other inputs change the statistic, too."""
+    Path("transit.toml").write_text(
+        'model = "transit"\n[axes]\nthreads = [128, 256]\nintensity = [10, 20]\n'
+        "[set]\nms_peak = 1\nlanes_width = 32\nmem_latency = 600\n"
+    )
+    mean = "mean(cs_throughput, threads)"
+    for text in (mean, f"cs_throughput / {mean}"):
+        words = ("sensitivity", "transit.toml", "--output", text)
+        printed = run(*words).stdout
+        assert f"{text} has no elasticities at " in printed
+        assert "(statistics and laws have none): name a quantity without them" in printed
+        assert "no input changes it" not in printed
+        inputs = json.loads(run(*words, "--json").stdout)["outputs"][text]["inputs"]
+        assert all(each["elasticity"] is None for each in inputs.values())
+
+
 def test_a_tornado_shows_the_widest_on_top() -> None:
     result = dse.sensitivity(merge(), output="time")
     ax = draw_tornado(result, "time")
