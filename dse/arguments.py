@@ -73,6 +73,12 @@ def _short_repr(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:40]} ... (a {type(value).__name__})"
 
 
+def axis_conditions(grid: Grid, at: Mapping[str, Any]) -> list[str]:
+    """Return constraints that fix axes at values."""
+    values = {name: grid.axes[name].coordinate[k] for name, k in axis_indices(grid, at).items()}
+    return [f"{name} == {value.item()!r}" for name, value in values.items()]
+
+
 def axis_indices(
     grid: Grid,
     at: Mapping[str, Any],

@@ -83,6 +83,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     from dse.advice.advise import moves_over_jumps
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
+    from dse.study.plan import idle_axes_notes
 
     at = parse_point(options)
     lacking: dict[str, list[str]] = {}
@@ -91,7 +92,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     else:
         study, lacking = _computable_study(model, at)
     answer = dataset_answer(dse.run(warn_odd_numbers(study), expand=True), column_order(study))
-    validity = validity_warnings(study._parts)
+    validity = [*validity_warnings(study._parts), *idle_axes_notes(study.grid())]
     notes = [_lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
     notes += [f"note: {text}" for text in validity]
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
@@ -174,8 +175,8 @@ def assumed_intervals(
         return [{} for _ in rows], used
     intervals: list[dict[str, tuple[float, float]]] = []
     for row in rows[:_MAX_INTERVALS]:
-        # NaN: the row has no configuration
-        if any(row.get(name) != row.get(name) for name in grid.axes):
+        # the row has no configuration, or its objective is a statistic over an axis
+        if any(name not in row or row[name] != row[name] for name in grid.axes):
             intervals.append({})
             continue
         indices = axis_indices(grid, {name: row[name] for name in grid.axes})

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,14 +23,13 @@ from dse.cli.command import (
     source_argument,
 )
 from dse.cli.options import (
-    AT,
     OptionDecorator,
+    at_option,
     goal_options,
     nonempty_options,
     option,
     per_and_top_options,
     time_limit_option,
-    values_option,
 )
 from dse.signals import time_left
 from stochastic import sizes
@@ -227,38 +225,28 @@ def _bounds_text(attributes: Mapping[str, Any]) -> str:
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Za-z%µμ/ ]*)?")
 
 
-def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
+def axis_conditions_of(source: Source, at: Mapping[str, str]) -> list[str]:
     """Convert --at to conditions; a value is a label unless it is a number or has a unit."""
-    return [
-        f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
-        for axis, value in axis_values.items()
-    ]
+    from dse.arguments import axis_conditions
+    from dse.study.study import StudyData
+
+    grid = source.grid() if isinstance(source, StudyData) else None
+    on_axes = {name: at[name] for name in at if grid is not None and name in grid.axes}
+    texts = [] if grid is None else axis_conditions(grid, on_axes)
+    others = [(name, value) for name, value in at.items() if name not in on_axes]
+    return texts + [f"{n} == {v if _NUMBER.fullmatch(v) else repr(v)}" for n, v in others]
 
 
-fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=_axis_conditions)
-
-
-def explain_winners(function: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Add notes to the answer of a command: on its models, impossible values, assumed inputs."""
-
-    @wraps(function)
-    def call_and_explain(source: Source, **options: Any) -> Answer:
-        from dse.study.study import StudyData
-
-        answer = function(source, **options)
-        if isinstance(source, StudyData):
-            return _note_intervals(answer, source)
-        is_mixed = "model" in source.sizes and "model" not in options["per"]
-        return replace(answer, notes=[_MODELS_NOTE]) if is_mixed else answer
-
-    return call_and_explain
-
-
-def _note_intervals(answer: Answer, study: StudyData) -> Answer:
+def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> Answer:
+    """Add notes on idle axes, impossible values and assumed inputs to an answer."""
     from dse.cli.evaluate import explain_rows
     from dse.inputs.assumed import interval_text
+    from dse.study.plan import idle_axes_notes
+    from dse.study.study import BestQuery
 
-    answer = explain_rows(answer, study)
+    needed = study._needed_quantities(BestQuery(**query).goals)
+    idle = idle_axes_notes(study.grid(needed, query["where"]), needed)
+    answer = explain_rows(replace(answer, notes=[*answer.notes, *idle]), study)
     variables, intervals = answer.data["variables"], answer.data.get("intervals", ())
     notes = [
         f"best {name}: {interval_text(ends, variables[name]['units'])} as assumed inputs vary"
@@ -278,10 +266,9 @@ def _note_intervals(answer: Answer, study: StudyData) -> Answer:
     'dse optimum tuner.json --minimize time --top 10 --where "block_size_x <= 64"',
 )
 @source_argument
-@explain_winners
 @goal_options(several=False)
 @per_and_top_options
-@fixed_axes_option
+@at_option
 @option("--ties", "Report all configurations that are as good as the best", is_flag=True)
 @option(
     "--within X%",
@@ -292,7 +279,7 @@ def _note_intervals(answer: Answer, study: StudyData) -> Answer:
 @search_limit_option
 @gap_option
 @option("--certificate FILE", "Write a proof that examples/check_certificate.py can check")
-def optimum(source: Source, ties: bool, where: list[str], at: list[str], **options: Any) -> Answer:
+def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: Any) -> Answer:
     """Find the best configurations, of a study, store or file of measurements.
 
     The default objective is that of the study's [best]. Nothing is stored. If configurations are
@@ -303,11 +290,18 @@ def optimum(source: Source, ties: bool, where: list[str], at: list[str], **optio
 
     If a limit ends the search, the command reports a bound and a gap, and exits with status 3.
     """
-    query = read_query(source, {**options, "where": [*where, *at]})
+    from dse.study.study import StudyData
+
+    where = [*where, *axis_conditions_of(source, at)]
+    query = read_query(source, {**options, "where": where})
     limits = search_limits(options) | {"ties": ties, "progress": True}
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.optimum(source, **query, **limits))
-    return certified_answer(result, source, options["gap"])
+    answer = certified_answer(result, source, options["gap"])
+    if isinstance(source, StudyData):
+        return _add_notes(answer, source, query)
+    is_mixed = "model" in source.sizes and "model" not in options["per"]
+    return replace(answer, notes=[_MODELS_NOTE]) if is_mixed else answer
 
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,15 @@ import click
 import dse
 from dse.cli.command import Source, best_on_interrupt, command, source_argument
 from dse.cli.optimum import (
+    axis_conditions_of,
     certified_answer,
     compile_search_in_background,
-    fixed_axes_option,
     method_option,
     parse_share,
     search_limit_option,
     search_limits,
 )
-from dse.cli.options import goal_options, names_option, option, parse_number
+from dse.cli.options import at_option, goal_options, names_option, option, parse_number
 
 
 @command(
@@ -26,7 +26,7 @@ from dse.cli.options import goal_options, names_option, option, parse_number
 @source_argument
 @goal_options(several=True)
 @names_option("--per AXIS,...", "Report a separate front for each value of these axes")
-@fixed_axes_option
+@at_option
 @option(
     "--epsilon X%",
     "Report fewer configurations: every configuration is at most this fraction better, in each "
@@ -41,7 +41,7 @@ from dse.cli.options import goal_options, names_option, option, parse_number
 )
 @method_option("prove the front (certified)")
 @search_limit_option
-def pareto(source: Source, where: list[str], at: list[str], **options: Any) -> Any:
+def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any) -> Any:
     """Find the Pareto front: the configurations that no other dominates.
 
     If several configurations are equal in every objective, the front contains the first in the
@@ -53,7 +53,7 @@ def pareto(source: Source, where: list[str], at: list[str], **options: Any) -> A
     limits = search_limits(options) | {"progress": True}
     limits |= {"reference": options["reference"]} if options["reference"] else {}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
-    wanted["where"] = [*where, *at]
+    wanted["where"] = [*where, *axis_conditions_of(source, at)]
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.pareto(source, **wanted, **limits))
     answer = certified_answer(result, source)

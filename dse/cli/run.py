@@ -87,7 +87,7 @@ def _report(
     from dse.cli.export import byte_size
     from dse.display import column_order, dataset_answer, failure_lines
     from dse.inputs.validity import validity_warnings
-    from dse.study.plan import bytes_text
+    from dse.study.plan import bytes_text, idle_axes_notes
 
     grid, ds = study.grid(), outcome.open_dataset() if store is None else None
     computed = outcome.tiles is None or outcome.tiles[0] > 0
@@ -98,7 +98,7 @@ def _report(
     conditions = [condition.text for condition in grid.conditions]
     rate = grid.points * outcome.share / outcome.seconds if outcome.seconds else None
     size = byte_size(store) if store is not None else None
-    warnings = [*validity_warnings(study._parts), *study.notes]
+    warnings = [*validity_warnings(study._parts), *study.notes, *idle_axes_notes(grid)]
     winners = dataset_answer(best, column_order(study)) if best is not None else None
     data = {
         "model": study.model,

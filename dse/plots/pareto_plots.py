@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dse.arguments import axis_conditions, require_mapping
 from dse.plots.axes import add_legend, axes_of, format_axis, log_norm, unit_of, use_log_scale
 from dse.plots.data import (
     AxisValues,
@@ -18,6 +19,7 @@ from dse.plots.data import (
     plot_data,
 )
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
+from dse.study.study import StudyData
 from dse.verbs.optimum import pareto as front_of
 from sweeps.grid.goals import texts_of
 from sweeps.nest.reduce import lower_by_share
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
+#: Above this number of configurations, only the Pareto front is drawn, which needs no run.
+_MAX_RUN = 1 << 24
 _THICK_LINES = 10
 _MAX_LABELS = 12
 
@@ -45,7 +49,7 @@ def pareto(
     """Draw all configurations in the plane of two objectives, and the Pareto front.
 
     With ``epsilon``, draw points that cover the front within this share, and a line that no
-    configuration beats.
+    configuration beats. Of a large study, only the front is computed and drawn.
     """
     import xarray as xr
 
@@ -54,15 +58,21 @@ def pareto(
     if len(goals) != 2:
         names = ", ".join(goals) or "none"
         raise DseError(f"a Pareto front needs two goals, not {names}: name two")
-    ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
-    objectives: dict[str, Any] = {"minimize": small or None, "maximize": large or None}
-    front = front_of(ds, **objectives, where=texts, epsilon=epsilon)
+    query: dict[str, Any] = {"minimize": small or None, "maximize": large or None}
+    query |= {"where": texts, "epsilon": epsilon}
+    if isinstance(source, StudyData) and source.grid().points > _MAX_RUN:
+        query["where"] = [*texts, *axis_conditions(source.grid(), require_mapping(at))]
+        ds = front = plot_data(front_of(source, **query), goals)
+        text = f"the front of {source.grid().points:,} configurations"
+    else:
+        ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
+        front, text = front_of(ds, **query), ""
     arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in goals))
     across, up = (array.values.ravel() for array in arrays)
     step = -(-across.size // _MAX_POINTS)
     ax = axes_of(ax)
     rest = STYLES["configurations"]
-    text = f"{across.size:,} configurations" + (f", every {step:,}th" if step > 1 else "")
+    text = text or f"{across.size:,} configurations" + f", every {step:,}th" * (step > 1)
     look: dict[str, Any] = {"marker": rest.marker, "ms": 4, "color": rest.color, "label": text}
     ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(front[goals[0]].values)

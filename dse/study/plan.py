@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.study.random import statistic_axes
+from sweeps.grid.grid import FEASIBLE
 from symbolic.answer import Answer, Report, Table, value_text
+from symbolic.ops import reference
 from symbolic.units import dimension, to_si
 
 if TYPE_CHECKING:
@@ -127,6 +130,20 @@ def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
     return flat or all(grid.model.quantities[name].unit != "W" for name in following)
 
 
+def idle_axes(grid: Grid, objectives: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the axes on which no output, no constraint and none of ``objectives`` depends."""
+    names = (*grid.outputs, *objectives)
+    used = {axis for name in (*names, FEASIBLE) for axis in grid.dims(name)}
+    used |= statistic_axes(grid, [reference(name) for name in names])
+    return tuple(axis for axis in grid.axes if axis not in used)
+
+
+def idle_axes_notes(grid: Grid, objectives: Iterable[str] = ()) -> list[str]:
+    """Return a note that names the idle axes; an empty list if there are none."""
+    axes = idle_axes(grid, objectives)
+    return [f"no output depends on: {', '.join(axes)}"] if axes else []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOutput:
     """One output of a planned run: its name, the axes on which it depends, and its size."""
@@ -205,7 +222,6 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         plain = grid.shape(a for a in group.dims if a not in grid.switch_axes)
         count += switched * tile_count(plain)
         nests += switched if math.prod(plain) > NUMPY_POINTS else 0
-    moved = {axis for output in outputs for axis in output.axes}
     order = {name: place for place, name in enumerate([*grid.outputs, "feasible"])}
     attributes = study.attributes()
     is_free = any(_has_free_clock(grid, key) for key in grid.graphs)
@@ -218,7 +234,7 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
         nests=nests,
         bytes=sum(output.bytes for output in outputs),
         conditions=tuple(condition.text for condition in grid.conditions),
-        idle_axes=tuple(axis for axis in grid.axes if axis not in moved and not expand),
+        idle_axes=() if expand else idle_axes(grid),
         defaults=loads(attributes["defaults"]),
         assumptions=tuple(loads(attributes["assumptions"])),
         warnings=(*unusual_numbers(study), *((_FREE_CLOCK,) if is_free else ())),

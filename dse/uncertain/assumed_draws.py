@@ -12,6 +12,7 @@ from dse.uncertain.draws import RandomInputs
 from dse.uncertain.laws import read_input_law
 from symbolic.ops import interpret_arrays
 from symbolic.quantities import TABLE
+from symbolic.statistics import statistics_of
 
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
@@ -32,6 +33,8 @@ def output_intervals(
     key = grid.switch_labels(indices)
     graph, leaves = grid.graphs[key], grid.leaves[key]
     names = [n for n in names if n in graph.definitions and here.keys() & graph.ancestors([n])]
+    # a statistic depends on other points, too
+    names = [name for name in names if not statistics_of([graph.flat(name)])]
     if not here or not names:
         return {}
     values = {

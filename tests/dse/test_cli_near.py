@@ -62,5 +62,8 @@ def test_axes_held_at_one_value(run: Run) -> None:
             printed = json.loads(run(verb, source, "--minimize", "time", *at).stdout)
             assert [row[axis] for row in printed["rows"]] == [value]
             assert printed["rows"][0]["time"] == every.time.sel({axis: value}).min().item()
+    for verb in ("optimum", "pareto"):
+        off = run(verb, "study.toml", "--minimize", "time", "--at", "active_sms=1000", status=2)
+        assert "is not on its axis; the nearest value is" in off.stderr
     wrong = run("optimum", "out.zarr", "--minimize", "time", "--at", "active_sms", status=2)
     assert "expected QUANTITY=VALUE" in wrong.stderr

@@ -591,6 +591,23 @@ def test_the_front_is_that_of_the_study() -> None:
         plots.pareto(study, minimize="time")
 
 
+def test_of_a_large_study_only_the_front_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = energy(outputs=["time", "power"])
+    at: dict[str, Any] = {"core_clock": "1.3 GHz"}
+    small = plots.pareto(study, minimize=["time", "power"], at=at)
+    monkeypatch.setattr("dse.plots.pareto_plots._MAX_RUN", study.grid().points - 1)
+    monkeypatch.setattr("dse.plots.data.run", None)
+    large = plots.pareto(study, minimize=["time", "power"], at=at)
+    for ours, theirs in zip(line(large, "Pareto front"), line(small, "Pareto front"), strict=True):
+        assert ours.tolist() == theirs.tolist()
+    points = study.grid().points
+    assert line(large, f"the front of {points:,} configurations")[0].size < points
+    with pytest.raises(
+        dse.DseError, match=r"lacks.*run the study with time \* 2 among its outputs"
+    ):
+        plots.pareto(study, minimize=["time * 2", "power"])
+
+
 def test_a_comparison_has_a_line_each() -> None:
     both = energy(
         model=["ipp", "occupancy + mwp_cwp"], outputs=["time"], axes={"active_sms": [1, 2]}

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -269,6 +270,64 @@ def test_optimum_and_explain_mark_what_is_assumed(tmp_path: Path) -> None:
     explanation = dse.explain(dse.Study.from_toml(path))
     assert any(each.startswith("mem_latency_nominal of l4 = ") for each in explanation.assumed)
     assert "assumed" in json.loads(run("explain", str(path), "--json"))
+
+
+@pytest.fixture
+def two_workloads(tmp_path: Path) -> str:
+    """A study of two workloads on a machine with assumed inputs; no output depends on one axis."""
+    for name in ("triad", "stencil"):
+        text = Path(f"examples/kernels/{name}.toml").read_text()
+        (tmp_path / f"{name}.toml").write_text(text)
+    path = tmp_path / "two.toml"
+    path.write_text(
+        f'model = "{MODEL}"\nmachine = "a100_80"\noutputs = ["time"]\n[axes]\n'
+        'workload = ["triad.toml", "stencil.toml"]\n'
+        'core_clock = ["1 GHz", "1.41 GHz"]\nmem_size = ["1 GiB", "2 GiB"]\n'
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("options", [(), ("--ties",), ("--method", "certified")])
+@pytest.mark.parametrize("kind", ["geomean", "worst", "mean"])
+def test_the_optimum_of_a_statistic_over_workloads(
+    two_workloads: str, kind: str, options: tuple[str, ...]
+) -> None:
+    goal = f"{kind}(time, workload)"
+    words = ("optimum", two_workloads, "--minimize", goal, *options)
+    assert "assumed: start_up_time of a100_80" in run(*words)
+    data = json.loads(run(*words, "--json"))
+    time = dse.run(dse.Study.from_toml(two_workloads)).time
+    means = {"geomean": np.exp(np.log(time).mean("workload")), "worst": time.max("workload")}
+    best = means.get(kind, time.mean("workload")).min().item()
+    row = data["rows"][0]
+    assert row.get("objective", row.get(goal)) == pytest.approx(best, rel=1e-12)
+    assert data["intervals"][0] == {}
+
+
+def test_a_statistic_among_the_outputs_has_no_interval(two_workloads: str) -> None:
+    path, mean = Path(two_workloads), "geomean(time, workload)"
+    path.write_text(path.read_text().replace('["time"]', f'["time", "{mean}"]'))
+    data = json.loads(run("optimum", two_workloads, "--minimize", "time", "--json"))
+    (intervals,) = data["intervals"]
+    assert [*intervals] == ["time"]
+    assert intervals["time"][0] < data["rows"][0]["time"] < intervals["time"][1]
+
+
+def test_an_axis_without_effect_is_noted(two_workloads: str) -> None:
+    note = "no output depends on: mem_size"
+    assert note in run("plan", two_workloads)
+    assert note in run("run", two_workloads)
+    assert note in run("optimum", two_workloads, "--minimize", "time")
+    assert note in run(
+        "evaluate", MODEL, "--machine", "l4", "--workload", TRIAD, "mem_size=1e9,2e9"
+    )
+    for more in (("--minimize", "time * mem_size"), ("--minimize=time", "--at=mem_size=1 GiB")):
+        assert "no output depends on" not in run("optimum", two_workloads, *more)
+    # a statistic depends on the axis that it summarizes
+    assert f"{note}\n" in run("optimum", two_workloads, "--minimize", "worst(time, workload)")
+    path = Path(two_workloads)
+    path.write_text(path.read_text().replace('["time"]', '["worst_high(time, workload)"]'))
+    assert f"{note}\n" in run("plan", two_workloads)
 
 
 def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
