@@ -14,7 +14,7 @@ from dse.cli.options import SourcePath
 @command("dse cite energy-gtx280", "dse cite gemm > references.bib", "dse cite h100_sxm --json")
 @click.argument("source", metavar="STUDY|STORE|MODEL|MACHINE|WORKLOAD", type=SourcePath())
 def cite(source: str) -> Any:
-    """Print the references of an answer as BibTeX.
+    """Print BibTeX of the references, behind an answer.
 
     The sources of equations, values and fits name these references. Comments list the sources.
     --json also lists the sources that name no publication.
