@@ -105,7 +105,8 @@ def test_splitting_states_the_number_of_blocks_that_it_assumes():
     code, text = ask("uniform:1,2", "--blocks", "3", "--slots", "2", "--lanes", "1")
     assert code == 0, text
     assert "items into pieces of up to 1, assuming 5 independent blocks" in text
-    pages = [Path("docs/launch-law.md").read_text(encoding="utf-8"), remedies.__doc__]
+    page = Path(__file__).parents[2] / "docs/launch-law.md"
+    pages = [page.read_text(encoding="utf-8"), remedies.__doc__]
     assert all("as many as on average" in " ".join(page.split()) for page in pages)
 
 

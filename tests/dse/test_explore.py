@@ -320,6 +320,17 @@ def test_advice_shows_the_goal_in_its_unit_and_no_move_without_gain(
 
 
 @needs_chromium
+def test_the_box_of_the_scale_names_its_sides(tour: Browser) -> None:
+    for kind, label in {"lines": " log y", "pareto": " log x and y"}.items():
+        text = tour.run(
+            "(() => { const chooser = document.querySelector('#choices select');"
+            f" chooser.value = '{kind}'; chooser.dispatchEvent(new Event('change'));"
+            " return [...document.querySelectorAll('#choices label')].at(-1).textContent; })()"
+        )
+        assert text == label
+
+
+@needs_chromium
 @pytest.mark.parametrize("kernel", ["triad", "bodies"])
 def test_moves_of_a_kernel_improve_its_time(kernel: str, page: Browser, tmp_path: Path) -> None:
     """More bandwidth helps, and the work is none of the inputs to move."""
