@@ -147,3 +147,4 @@ def test_the_command_prints_bibtex_alone(run: Run) -> None:
     assert {"key", "type", "fields", "cited_as"} == set(data["entries"][0])
     assert data["others"]
     assert "expected" in run("cite", "gtx28", status=2).stderr
+    assert "references, behind" not in " ".join(run("cite", "--help").stdout.split())
