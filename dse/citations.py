@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections import Counter
@@ -21,7 +22,7 @@ from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.sources import load_study_file
 from symbolic.answer import Answer
-from symbolic.errors import DseError
+from symbolic.errors import DseError, nearest_hint
 from symbolic.model import Model
 from symbolic.safe_text import one_line
 
@@ -104,6 +105,12 @@ def _load(source: Any) -> Any:
     for read in known or [read for _, read in kinds]:
         with suppress(DseError):
             return read(text)
+    if not ("://" in text or os.path.exists(text)):
+        hint = nearest_hint(text, [name for names, _ in kinds for name in names()])
+        raise DseError(
+            f"{text!r} is unknown: expected the name of a model, machine, workload or shipped "
+            f"study (dse models, machines, workloads, new), or the path of one or a store{hint}"
+        )
     return load_study_file(text) if text.endswith(".toml") else open_dataset(text)
 
 

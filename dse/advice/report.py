@@ -170,7 +170,8 @@ class Advice(Report):
         parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
         parts["in closed form"] = self.suggestions
         few = sum(move.gain < _LEAST_GAIN for move in helpful)
-        hidden = f"{few} moves gain less than {_LEAST_GAIN - 1:.1%} each (--json lists them)"
+        least = f"{100 * (_LEAST_GAIN - 1):.1g} %"
+        hidden = f"{few} moves gain less than {least} each (--json lists them)"
         no_help = ([] if helpful else [f"no move improves {self.goal}"]) + [hidden] * (few > 0)
         return Answer(
             kind="Advice",

@@ -14,10 +14,10 @@ from dse.cli.options import SourcePath
 @command("dse cite energy-gtx280", "dse cite gemm > references.bib", "dse cite h100_sxm --json")
 @click.argument("source", metavar="STUDY|STORE|MODEL|MACHINE|WORKLOAD", type=SourcePath())
 def cite(source: str) -> Any:
-    """Print BibTeX of the references, behind an answer.
+    """Print BibTeX of the references.
 
-    The sources of equations, values and fits name these references. Comments list the sources.
-    --json also lists the sources that name no publication.
+    These are the references behind an answer, which the sources of equations, values and fits name.
+    Comments list the sources. --json also lists the sources that name no publication.
     """
     with input_errors():
         return dse.cite(source)

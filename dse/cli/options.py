@@ -253,13 +253,21 @@ def example_studies() -> dict[str, Path]:
 
 
 class StudyPath(click.Path):
-    """Type of an argument that is the path of a file, or the name of a shipped study."""
+    """Type of an argument that is the path of a file, or the name of a shipped study.
+
+    Without ``exists``, it may also be the name of a model, which comes before a study of that name.
+    """
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path for an argument: the path itself, or that of a shipped study."""
         plain = isinstance(value, str) and value.replace("-", "").isalnum()
         if plain and not Path(value).exists() and value in example_studies():
-            value = str(example_studies()[value])
+            study = str(example_studies()[value])
+            if self.exists or value not in dse.models():
+                value = study
+            else:
+                text = f"{value} names a model and a study: the model is used; the study is {study}"
+                echo(text, err=True)
         return super().convert(value, param, ctx)
 
 

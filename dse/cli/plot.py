@@ -152,10 +152,11 @@ def plot(
     ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
         ax.figure.suptitle(textwrap.fill(f"at {_text(chosen['at'])}", 72), fontsize=9)
+    faults = faults_of(ax) if kind.source == "kernels" else ()  # a --title replaces them
     with input_errors():
         _finish(ax, options["log"], options["title"])
     save_figure(ax.figure, out, size is not None, dpi)
-    for fault in faults_of(ax) if kind.source == "kernels" else ():
+    for fault in faults:
         echo(f"warning: {fault}", err=True)
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
     data |= {"chosen": chosen} if chosen else {}
@@ -189,15 +190,16 @@ def _kernel_arguments(
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
-    from dse.plots.axes import set_title, use_log_scale
+    from dse.plots.axes import LINEAR, set_title, use_log_scale
 
     panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
     for each in panels if log else ():
-        use_log_scale(each, log or "")
-    if title is not None and len(panels) == 1:
-        set_title(ax, title)
-    elif title is not None:
+        if each.get_label() != LINEAR:
+            use_log_scale(each, log or "")
+    if title == "" or (title and len(panels) > 1):
         ax.figure.suptitle(title, fontsize=10)
+    for each in panels if title == "" or (title and len(panels) == 1) else ():
+        set_title(each, title or "")
 
 
 def _use_style(style: str) -> None:

@@ -1,6 +1,6 @@
 /* Elasticities of an output by finite differences; and the moves of the model's guide. */
 
-const STEP = 1e-4, WHOLE = 0.01, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32;
+const STEP = 1e-4, WHOLE = 0.01, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
 
 /** The inputs that are numbers: values of the study, and axes of numbers. */
 function movable() {
@@ -111,7 +111,7 @@ function moves(guide) {
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
   return [...new Set(behind)].map((name) => LEVERS.get(name)).filter((lever) => lever && movable().includes(lever))
     .flatMap((lever) => [true, false].map((up) => follow(guide, lever, up)))
-    .filter((move) => move && move.ends && Number.isFinite(move.gain) && move.gain > 1 + 1e-9)
+    .filter((move) => move && move.ends && Number.isFinite(move.gain) && move.gain >= LEAST_GAIN)
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
 }
 
@@ -131,7 +131,7 @@ const definitionOf = (name) => {
 function showAdvice() {
   const lines = data.guides.map((guide) => {
     const state = stateOf(guide), known = moves(guide);
-    return element("li", {}, element("b", {}, `${guide.goal}: ${state || quantityText(guide.state, here.get(guide.state))}`),
+    return element("li", {}, element("b", {}, `${guide.goal}: ${state || quantityText(guide.goal, here.get(guide.goal))}`),
       known.length ? element("ul", {}, ...known.map((move) => element("li", {}, moveText(move), " ",
         element("button", { type: "button", onclick: () => { move.lever.put(here, move.to); changed(); } }, "try"))))
         : element("p", { class: "note" }, "no single input named by the model's guide helps before another regime is reached"));

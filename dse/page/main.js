@@ -50,7 +50,7 @@ function showChoices() {
     one("other", "upwards", numbers()),
     one("over", "over", levers),
     one("by", view.kind === "map" ? "by" : "a line each", view.kind === "map" ? levers : ["", ...levers], view.kind === "map" ? levers : ["(one line)", ...levers]),
-    asks.includes("log") ? element("label", {}, element("input", { type: "checkbox", checked: view.log, onchange: (event) => { view.log = event.target.checked; changed(); } }), " logarithmic") : null,
+    asks.includes("log") ? element("label", {}, element("input", { type: "checkbox", checked: view.log, onchange: (event) => { view.log = event.target.checked; changed(); } }), view.kind === "pareto" ? " log x and y" : " log y") : null,
   ].filter(Boolean));
 }
 

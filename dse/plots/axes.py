@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,10 @@ _MAX_LOG_COLOR = 1e250
 _MAX_FACTOR_RATIO = 1.6
 #: A geometric axis has at least this ratio of its largest to its smallest value.
 _MIN_LOG_RATIO = 4.0
+#: A logarithmic axis of fewer decades has ticks at equal steps.
+_LEAST_DECADES = 0.5
+#: Label of an Axes whose scales ``--log`` leaves as they are.
+LINEAR = "<linear>"
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
@@ -173,7 +178,10 @@ def add_legend(
     if at_right:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     if at_bottom:
-        pad = 4.6 + 1.6 * ax.get_xlabel().count("\n")
+        # borderaxespad is in font sizes of the legend
+        box = ax.xaxis.get_tightbbox() or ax.bbox
+        depth = 72 / ax.figure.dpi * (ax.bbox.y0 - box.y0)
+        pad = depth / style["fontsize"] + 0.4
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
         style |= {"handles": handles, "labels": labels}
@@ -211,26 +219,30 @@ def _set_log_scale(axis: Any, values: NDArray[Any]) -> None:
 
 def use_log_scale(ax: Axes, sides: str) -> None:
     """Scale the sides ``x``, ``y`` or ``xy`` of an Axes logarithmically, or raise DseError."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, ScalarFormatter
+    from matplotlib import ticker
 
     from dse.plots.ticks import fit_ticks, has_names
 
     for axis in (getattr(ax, f"{side}axis") for side in sides):
         name, form = axis.axis_name, axis.get_major_formatter()
-        low = float(ax.dataLim.min["xy".index(name)])
+        low, least = float(ax.dataLim.min["xy".index(name)]), axis.get_minpos()
         reason = ""
         if has_names(axis):
             reason = "has names, not numbers"
-        elif low < 0 or (low == 0 and not ax.patches):
+        elif low < 0 or (low == 0 and not ax.patches) or not math.isfinite(least):
             reason = f"begins at {low:.4g}, and only positive numbers have a logarithm"
         if reason:
             raise DseError(f"--log {name}: this side of the figure {reason}; leave out {name}")
         if axis.get_scale() != "log":
             getattr(ax, f"set_{name}scale")("log")
+            if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
+                getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,)))
-            is_plain = type(form) is ScalarFormatter
-            short = FuncFormatter(lambda value, _: short_number(value))
+            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 2 else (1,))
+            axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
+            axis.set_minor_formatter(ticker.NullFormatter())
+            is_plain = type(form) is ticker.ScalarFormatter
+            short = ticker.FuncFormatter(lambda value, _: short_number(value))
             axis.set_major_formatter(short if is_plain else form)
             fit_ticks(axis)
 

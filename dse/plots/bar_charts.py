@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.plots.axes import (
+    LINEAR,
     add_legend,
     axes_of,
     axis_label,
@@ -231,6 +232,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
         shares = 100 * table[name].values[moving]
         bars = right.barh(places + shift, shares, 0.36, label=label, **look.area_options())
         right.bar_label(bars, fmt="%.0f %%", fontsize=8, padding=2)
+    right.set_label(LINEAR)  # a small index is not a reason to see many decades
     right.set(xlabel="Sobol index, share of the variance [%]", xlim=(0, 1.2 * right.get_xlim()[1]))
     for panel in (ax, right):
         add_legend(panel, at_bottom=True, ncols=2)

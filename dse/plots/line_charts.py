@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -291,18 +292,17 @@ def efficiency(
     *,
     over: str = "gpu_share",
     at: AxisValues = None,
-    relative: bool = False,
+    relative: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw speed-up against energy efficiency, and against the effect of power alone.
 
-    Values above 1 are better. The flag ``relative`` draws only the second panel; a given ``ax``
-    also has one panel. The first of two panels has no legend, because many of its series coincide.
+    Values above 1 are better. The flag ``relative`` draws only the second panel; if it is False,
+    only the first. The first of two panels has no legend, because many of its series coincide.
     """
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
-    two_panels = ax is None and not relative
-    if two_panels:
-        ax, right = split_axes(axes_of(None, 11, 4.6), 1, 2)
+    if relative is None:
+        ax, right = split_axes(axes_of(ax, 11, 4.6), 1, 2)
         efficiency(ds, over=over, relative=True, ax=right)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:
@@ -314,8 +314,8 @@ def efficiency(
         _powers_of_two(ax.xaxis, ds.energy_efficiency)
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
-    ax.set(xlabel=across, ylabel="speed-up: baseline time over the new (S)")
-    if two_panels and (legend := ax.get_legend()) is not None:
+    ax.set(xlabel=textwrap.fill(across, 34), ylabel="speed-up: baseline time over the new (S)")
+    if relative is None and (legend := ax.get_legend()) is not None:
         legend.remove()
     return ax
 

@@ -67,7 +67,8 @@ def remedies(
 
     A remedy whose law is too large to compute is left out. We assume that blocks of sorted items
     are launched in random order, that smaller blocks do not change the number of resident warps,
-    and that pieces of items are independent. Each further piece of an item adds ``cut_overhead``
+    that pieces of items are independent, and that their number is its mean, so that the blocks are
+    as many as on average (rounded up). Each further piece of an item adds ``cut_overhead``
     steps. Each further lane on an item adds the share ``share_overhead`` of the item's work.
     """
     items = lanes * warps
@@ -107,9 +108,8 @@ def remedies(
         for length, pieces in zip(lengths, result["pieces"].values.tolist(), strict=True):
             many = math.ceil(blocks * pieces - 1e-9)
             times, _ = dispatch_law(result.law(length), many, slots, lanes, warps)
-            yield Remedy(
-                name="splitting", description=f"items into pieces of up to {length}", times=times
-            )
+            what = f"items into pieces of up to {length}, assuming {many:,} independent blocks"
+            yield Remedy(name="splitting", description=what, times=times)
 
     def granularity() -> Iterator[Remedy]:
         for each in (n for n in range(2, lanes + 1) if lanes % n == 0):

@@ -372,5 +372,5 @@ def test_a_move_to_a_shipped_extreme_that_worsens_the_time_is_not_listed() -> No
     product = dse.advise("gemm", machine="h100_sxm", m=8192, n=8192, k=8192)
     small = [move for move in product.moves if move.helps and move.gain < 1.001]
     assert small
-    assert f"{len(small)} moves gain less than 0.1% each" in str(product)
+    assert f"{len(small)} moves gain less than 0.1 % each" in str(product)
     assert not any(f"{move.direction} {move.quantity} " in str(product) for move in small)

@@ -102,10 +102,33 @@ def test_an_answer_leads_to_the_sources_of_its_study(tmp_path: Path) -> None:
     assert {"hong2012", "ma2014"} <= set(check(dse.cite("occupancy + mwp_cwp")))
 
 
-@pytest.mark.parametrize("source", [3, xr.Dataset({"a": 1}), "nowhere", "nowhere.toml", None])
+@pytest.mark.parametrize(
+    "source", [3, xr.Dataset({"a": 1}), "nowhere", "nowhere.toml", "a" * 5000, "a\0b", None]
+)
 def test_what_has_no_sources_is_refused(source: Any) -> None:
     with pytest.raises(dse.DseError, match=r"expected|cannot be read"):
         dse.cite(source)
+
+
+def test_an_unknown_name_gets_the_kinds_of_sources() -> None:
+    words = r"model, machine, workload or shipped study.*path of one or a store"
+    with pytest.raises(dse.DseError, match=f"{words}; did you mean 'gtx280'"):
+        dse.cite("gtx28")
+
+
+def test_a_name_of_a_model_and_a_study_is_the_model(run: Run) -> None:
+    """`dse cite roofline` cites the model, and says so; the path cites the study."""
+    both, path = run("cite", "roofline"), Path(dse.__file__).parents[1] / "examples/roofline.toml"
+    assert both.stdout == f"{dse.cite('roofline')}\n"
+    assert f"names a model and a study: the model is used; the study is {path}" in both.stderr
+    study = run("cite", str(path))
+    assert "names a model" not in study.stderr
+    assert study.stdout != both.stdout
+    explored = run("explore", "roofline", "--machine", "h100_sxm", status=2).stderr
+    assert "names a model and a study" in explored
+    assert "the model roofline lacks" in explored
+    # a command that takes no model has no choice
+    assert "names a model" not in run("count", "roofline").stderr
 
 
 def test_characters_of_tex_are_escaped() -> None:
@@ -124,3 +147,4 @@ def test_the_command_prints_bibtex_alone(run: Run) -> None:
     assert {"key", "type", "fields", "cited_as"} == set(data["entries"][0])
     assert data["others"]
     assert "expected" in run("cite", "gtx28", status=2).stderr
+    assert "references, behind" not in " ".join(run("cite", "--help").stdout.split())

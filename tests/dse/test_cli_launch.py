@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,11 +93,21 @@ def test_remedies_are_laws_of_other_launches():
         block += share * np.cumsum(table) ** 8
     own = launch(Pmf.from_weights(np.diff(block, prepend=0), normalise=True), blocks=20, slots=4)
     assert result["sorting"].mean == pytest.approx(own.mean(), rel=1e-9)
-    length = int(result["splitting"].description.split()[-1])
+    length = int(result["splitting"].description.partition(" up to ")[2].partition(",")[0])
     cut = split(work, length, lanes=1)
     many = math.ceil(20 * cut["pieces"].item())
     own = launch(cut.law(length), blocks=many, slots=4, lanes=4, warps=2)
     assert result["splitting"].mean == pytest.approx(own.mean(), rel=1e-9)
+
+
+def test_splitting_states_the_number_of_blocks_that_it_assumes():
+    """The number of pieces is random; the answer takes its mean: 3 items of 1 or 2 are 5 pieces."""
+    code, text = ask("uniform:1,2", "--blocks", "3", "--slots", "2", "--lanes", "1")
+    assert code == 0, text
+    assert "items into pieces of up to 1, assuming 5 independent blocks" in text
+    page = Path(__file__).parents[2] / "docs/launch-law.md"
+    pages = [page.read_text(encoding="utf-8"), remedies.__doc__]
+    assert all("as many as on average" in " ".join(page.split()) for page in pages)
 
 
 def test_orders_of_a_trace(tmp_path):

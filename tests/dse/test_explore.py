@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import threading
 import time
 import urllib.error
@@ -297,6 +298,36 @@ def test_the_moves_are_those_of_the_advice(tour: Browser) -> None:
     )
     move = Study.from_toml(TOUR).advise(**point)["ms_peak"]
     assert result == [pytest.approx(move.until), pytest.approx(move.gain), move.next_bound]
+
+
+@needs_chromium
+def test_advice_shows_the_goal_in_its_unit_and_no_move_without_gain(
+    page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / "docs/explore/tensor.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    lines = page.run(
+        "new Promise((done) => { const part = document.getElementById('advice');"
+        " part.addEventListener('toggle', () => done([...part.querySelectorAll('#guides > li > b')]"
+        ".map((line) => line.textContent))); part.open = true; })"
+    )
+    goals, texts = zip(*(line.split(": ") for line in lines), strict=True)
+    assert goals == ("time", "energy", "edp")
+    assert [re.sub("[-+.0-9e]+ [µm]?", "", text) for text in texts] == ["s", "J", "J s"], texts
+    gains = page.run("explorer.data.guides.flatMap((g) => explorer.moves(g)).map((m) => m.gain)")
+    assert gains
+    assert gains == [gain for gain in gains if gain >= 1.001]
+
+
+@needs_chromium
+def test_the_box_of_the_scale_names_its_sides(tour: Browser) -> None:
+    for kind, label in {"lines": " log y", "pareto": " log x and y"}.items():
+        text = tour.run(
+            "(() => { const chooser = document.querySelector('#choices select');"
+            f" chooser.value = '{kind}'; chooser.dispatchEvent(new Event('change'));"
+            " return [...document.querySelectorAll('#choices label')].at(-1).textContent; })()"
+        )
+        assert text == label
 
 
 @needs_chromium

@@ -12,12 +12,13 @@ import pytest
 import xarray as xr
 from click.testing import Result
 from matplotlib import image
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 import dse
 from dse import plots
-from dse.plots.axes import new_figure, use_log_scale
+from dse.plots.axes import add_legend, new_figure, use_log_scale
 from dse.plots.ticks import fit_ticks
 
 Run = Callable[..., Result]
@@ -130,6 +131,71 @@ def test_log_scales_the_named_sides(run: Run, sides: str, monkeypatch: pytest.Mo
     assert [ax.get_xscale(), ax.get_yscale()] == ["log" if s in sides else "linear" for s in "xy"]
     assert ax.get_title() == "What the threads give"
     assert overlaps(drawn[0]) == []
+
+
+def boxes(figure: Figure) -> list[Any]:
+    """Boxes in the drawn figure of the labels of x axes, and of legends."""
+    figure.draw_without_rendering()
+    parts: list[Any] = [ax.xaxis.label for ax in figure.axes]
+    parts += [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
+    return [each.get_window_extent() for each in parts]
+
+
+def touches(figure: Figure) -> bool:
+    """True if two of these boxes overlap."""
+    return any(a.overlaps(b) for a, b in itertools.combinations(boxes(figure), 2))
+
+
+@pytest.mark.parametrize("more", [("--log", "xy"), ()])
+def test_the_panels_of_an_efficiency_do_not_collide(
+    run: Run, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Minor labels "9.2 x 10^-1" lay on each other, and the labels of both x axes touched."""
+    drawn: list[Figure] = []
+    monkeypatch.setattr("dse.cli.plot.write_figure", lambda figure, *_: drawn.append(figure))
+    Path("a.png").touch()
+    axes = ("--axis", "benchmark_series=1:16", "--axis", "gpu_share=0:1:0.1")
+    given = ("plot", "efficiency", "--machine", "hong2012_node", *axes, "--out", "a.png")
+    run(*given, "--size", "8x4.5", "--title", "", *more)
+    (figure,) = drawn
+    assert overlaps(figure) == []
+    assert not touches(figure)
+    ax = figure.axes[1]
+    assert len([each for each in ax.get_xticklabels() if each.get_text()]) > 2
+    assert not [each for each in ax.get_xticklabels(minor=True) if each.get_text()]
+    assert [figure.get_suptitle(), *(panel.get_title() for panel in figure.axes)] == [""] * 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_only_the_means_of_a_tornado_may_be_logarithmic(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Sobol index of zero gave a tick "1e-32"; limits below 0 divided by zero."""
+    drawn: list[Figure] = []
+    monkeypatch.setattr("dse.cli.plot.write_figure", lambda figure, *_: drawn.append(figure))
+    Path("a.png").touch()
+    run(*("plot", "tornado", "energy-gtx280", "--quantity", "time", "--log", "x", "--out", "a.png"))
+    left, right = drawn[0].axes
+    assert [left.get_xscale(), right.get_xscale()] == ["log", "linear"]
+    assert 0 < left.get_xlim()[0] < min(bar.get_x() for bar in left.patches)  # type: ignore[attr-defined]
+    assert overlaps(drawn[0]) == []
+
+
+def test_a_legend_below_a_figure_leaves_room_for_the_label(run: Run) -> None:
+    for style in ("default", "seaborn-v0_8-talk", "seaborn-v0_8-poster"):
+        with plt.style.context(style):
+            ax = lines_over([1, 2, 3], (8.0, 6.0))
+            ax.set_xlabel("a label of\ntwo lines")
+            ax.plot([1, 2, 3], [1, 2, 3], label="another")
+            add_legend(ax, at_bottom=True, handles=ax.lines, labels=["one", "two"])
+            assert not touches(ax.figure), style
+
+
+def test_zero_alone_has_no_logarithm() -> None:
+    ax = new_figure().subplots()
+    ax.barh([0, 1], [0, 0])
+    with pytest.raises(dse.DseError, match="begins at 0"):
+        use_log_scale(ax, "x")
 
 
 @pytest.mark.usefixtures("study")
