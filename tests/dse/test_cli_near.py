@@ -45,7 +45,7 @@ def test_a_certified_front(run: Run) -> None:
         for row in front["rows"]:
             assert any(all(c[n] <= 1.05 * row[n] for n in NAMES) for c in cover["rows"])
         text = run(*command, *options, "--reference", "1,31").stdout
-        assert f"{method}: each configuration of the Pareto front is within 5 % of one" in text
+        assert f"{method}: each configuration of the Pareto front is within 5 % of a" in text
         assert "up to the reference point time 1, active_sms 31" in " ".join(text.split())
     of_store = run("pareto", "out.zarr", *command[2:], "--method", "certified", "--json")
     assert json.loads(of_store.stdout) == front
