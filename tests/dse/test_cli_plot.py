@@ -136,7 +136,7 @@ full of work,1.0,9e6,1e3,1e3,330
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
     Path("uncertain.toml").write_text(UNCERTAIN)
-    output = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
+    output = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "10x5").stdout
     assert output == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")
 
