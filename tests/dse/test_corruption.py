@@ -126,7 +126,9 @@ def test_the_way_out_of_another_study_is_one_that_the_command_has(tmp_path: Path
         lambda: dse.verify(path, study=other),
         lambda: dse.add(path, "cs_throughput", study=other),
     ):
-        with pytest.raises(DseError, match=r"the store of another study.*\(--study\)") as caught:
+        with pytest.raises(
+            DseError, match=r"the store of another study.*--study to dse add"
+        ) as caught:
             ask()
         assert "fresh" not in str(caught.value)
 
@@ -137,7 +139,7 @@ def test_the_study_tells_whose_store_it_is(tmp_path: Path) -> None:
     whole = files(path)
     for key in ("zarr.json", ".simt-dse/manifest"):
         (path / key).write_bytes(whole[key][:-3])
-    with pytest.raises(DseError, match=r"both .* are damaged: give its study file"):
+    with pytest.raises(DseError, match=r"both .* are damaged: give the study file"):
         dse.verify(path, repair=True)
     with pytest.raises(DseError, match=r"both .* are damaged"):
         dse.verify(path, repair=True, study=Study(**LARGE))
@@ -151,7 +153,7 @@ def test_all_that_is_said_of_an_earlier_version(tmp_path: Path) -> None:
     Study(**LARGE).run(store=path).close()
     whole = files(path)
     shutil.copytree(earlier / ".simt-dse", path / ".simt-dse", dirs_exist_ok=True)
-    with pytest.raises(DseError, match=r"from several stores.*give its study file"):
+    with pytest.raises(DseError, match=r"from several stores.*give the study file"):
         dse.verify(path, repair=True)
     with pytest.raises(DseError):
         dse.open(path).load()
