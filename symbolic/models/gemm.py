@@ -352,9 +352,9 @@ def gemm_bound(
     work = maximum(tensor, memory)
     bound = where(memory > tensor, 2.0, 1.0)
     bound = where(product_time > 2 * work, 3.0, bound)
-    work = maximum(work, product_time - work)
-    bound = where(gemm_output_time > work, 4.0, bound)
-    return where(start > maximum(work, gemm_output_time), 0.0, bound)
+    longest = where(product_time > 2 * work, product_time - work, work)
+    bound = where(gemm_output_time > longest, 4.0, bound)
+    return where(start > maximum(longest, gemm_output_time), 0.0, bound)
 
 
 @equation(source="by definition")
