@@ -259,16 +259,17 @@ def fold_lines(text: str, width: int | None) -> str:
         return text
     result = []
     for line in text.split("\n"):
-        more = " " * (len(line) - len(line.lstrip()) + 2)
-        wrapped = textwrap.wrap(
+        if len(line) <= width:
+            result.append(line)
+            continue
+        result += textwrap.wrap(
             line,
             width,
-            subsequent_indent=more,
+            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
             replace_whitespace=False,
             break_long_words=False,
             break_on_hyphens=False,
         )
-        result += wrapped if len(line) > width else [line]
     return "\n".join(result)
 
 

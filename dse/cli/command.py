@@ -218,9 +218,11 @@ def command(
         def run_and_print(
             *args: Any, as_json: bool, wide: bool, answer_file: str | None = None, **options: Any
         ) -> None:
-            from dse.answer_file import SUFFIXES, write_answer
+            path = None
+            if answer_file is not None:
+                from dse.answer_file import SUFFIXES, write_answer
 
-            path = None if answer_file is None else new_file(answer_file, *SUFFIXES)
+                path = new_file(answer_file, *SUFFIXES)
             answer = function(*args, **options)
             if answer is not None:
                 with wide_tables() if wide else nullcontext():
