@@ -218,10 +218,13 @@ def run(
     then belongs to the changed study.
     """
     from dse.runs.run import run_study
+    from dse.verbs.sources import with_quantity_names
     from stochastic.compile_cache import compile_seconds
 
     began, compiled_before = time.monotonic(), compile_seconds()
     read = original = read_study(study)
+    options = with_quantity_names(read, {**options, "axes": axes, "set_values": set_values})
+    axes, set_values = options["axes"], options["set_values"]
     if axes or set_values:
         fields = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
         folder = allow_named_files(read.folder, set_values, axes)

@@ -125,9 +125,15 @@ class StudyData:
     def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
         model = with_declared(model, self.workload or self.axes.get("workload"), self.folder)
+        names = model.names_by_symbol
+        for key in ("axes", "set", "where", "outputs", "random"):
+            object.__setattr__(self, key, by_quantity_name(names, getattr(self, key)))
+        if isinstance(self.best, Mapping):
+            best = {key: by_quantity_name(names, each) for key, each in self.best.items()}
+            object.__setattr__(self, "best", best)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)
-            for name, spec in by_quantity_name(model, self.axes).items()
+            for name, spec in self.axes.items()
         ]
         uncertain = None
         if self.random:

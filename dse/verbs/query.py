@@ -14,7 +14,12 @@ import dse
 from dse.arguments import require_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
-from dse.verbs.sources import SourceLike, load_if_study_file, source_kind
+from dse.verbs.sources import (
+    SourceLike,
+    load_if_study_file,
+    source_kind,
+    with_quantity_names,
+)
 from sweeps.query.support_table import MODIFIERS, check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
@@ -172,18 +177,25 @@ _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
-    """Register a function as a verb that explains why it rejects the keywords of other verbs."""
-    name = function.__name__
+    """Register a function as a verb, which accepts symbols as names of quantities.
+
+    The verb explains why it rejects the keywords of other verbs.
+    """
+    name, form = function.__name__, signature(function)
 
     @wraps(function)
     def checked_verb(*source: Any, **options: Any) -> Any:
-        foreign = options.keys() - signature(function).parameters
+        foreign = options.keys() - form.parameters
+        data = load_if_study_file(source[0] if source else options.get("source"))
         if others := {m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in foreign}:
-            data = load_if_study_file(source[0] if source else options.get("source"))
             if not isinstance(data, (StudyData, ComparisonData)):
                 data = resolve_source(data)
             check_supported(name, source_kind(data), others)
-        return function(*source, **options)
+        try:
+            given = form.bind(*source, **options).arguments | {"source": data}
+        except TypeError:
+            return function(*source, **options)  # raises the error with the function's name
+        return function(**with_quantity_names(data, given))
 
     _VERBS[name] = checked_verb
     return checked_verb  # type: ignore[return-value]
