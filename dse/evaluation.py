@@ -78,7 +78,7 @@ def evaluate(
     outputs = None if outputs is None else texts_of(outputs, "outputs")
     outputs, values = (by_quantity_name(joined.names_by_symbol, v) for v in (outputs, values))
     arrays, sizes, coords = _arrays(values, joined)
-    entries = {"machine": machine, "workload": workload}
+    entries: dict[str, Any] = {"machine": machine, "workload": workload}
     listed = {kind: names for kind, names in entries.items() if isinstance(names, (list, tuple))}
     parts = merge_inputs(
         joined,

@@ -191,6 +191,11 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
+def count_text(number: int, noun: str) -> str:
+    """Return a count as text: ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a cell of a :class:`Table` as readable text."""
     if isinstance(cell, tuple):

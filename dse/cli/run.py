@@ -35,7 +35,7 @@ from dse.cli.options import (
     progress_option,
     study_argument,
 )
-from symbolic.answer import Answer, Table, value_text
+from symbolic.answer import Answer, Table, count_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -158,7 +158,7 @@ def _report(
     elif ds is not None:
         size_text = bytes_text(ds.nbytes)
         notes.append(f"dataset: in memory only ({size_text}); --store OUT.zarr writes it")
-    title = f"{study.model}: {grid.points:,} configurations"
+    title = f"{study.model}: {count_text(grid.points, 'configuration')}"
     return Answer(kind="Run", title=title, facts=facts, tables=tables, notes=notes, data=data)
 
 

@@ -226,7 +226,7 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
     left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}:"
     return Answer(
         kind=kind,
-        title=f"{fit.model} fitted to {', '.join(fit.to)} of {fit.rows.get('used', 0):,} rows",
+        title=f"{fit.model} fitted to {', '.join(fit.to)} of {count_text(fit.rows.get('used', 0), 'row')}",
         facts=facts,
         tables=[
             Table(columns=("quantity", "value", "standard error"), rows=rows, is_open=True),

@@ -105,7 +105,7 @@ class RuleReport(Report):
         )
         return Answer(
             kind="RuleReport",
-            title=f"rule for {self.problem.axis.name} with {self.leaves} leaves",
+            title=f"rule for {self.problem.axis.name} with {self.leaves} lea{'f' if self.leaves == 1 else 'ves'}",
             tables=[choices, proofs],
             certificate=self.certificate,
             data=self.to_dict(),

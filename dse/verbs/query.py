@@ -70,7 +70,7 @@ def run_query_with_identity(
     **about: Any,
 ) -> xr.Dataset:
     """Run a query; identify the study in the attributes of the answer."""
-    return add_identity(run_query(verb, data, compute, **about), data)
+    return add_identity(run_query(verb, data, compute, **about), data, about.get("where", ()))
 
 
 def run_query(
@@ -105,7 +105,9 @@ def run_query(
     return compute(_scan(_add_quantities(data, more, study), where, per))
 
 
-def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
+def add_identity(
+    answer: xr.Dataset, data: StudyData | xr.Dataset, where: Sequence[str] = ()
+) -> xr.Dataset:
     """Return an answer with attributes that identify the study of ``data``."""
     if isinstance(data, StudyData):
         from dse.inputs.assumed import assumed_json
@@ -113,7 +115,7 @@ def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset
 
         identity = (data._parts.model.name, data.text(), version())
         more = {"notes": dumps(data.notes)} if data.notes else {}
-        more |= assumed_json(data.grid(draws=True), data._parts.assumed)
+        more |= assumed_json(data.grid((), where, draws=True), data._parts.assumed)
         return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **more})
     # measurements have no model, but the assumptions under which they were read
     keys = (*_IDENTITY, "assumed" if "model" in data.attrs else "assumptions")

@@ -125,7 +125,7 @@ def test_random_inputs_have_symbols():
         outputs=["mean(r)"],
     )
     assert study.law("r", at={"n": 256}).at == {"threads": 256}
-    assert list(study.run().data_vars)[0] == "mean(ms_throughput)"
+    assert next(iter(study.run().data_vars)) == "mean(ms_throughput)"
     worth = study.information(maximize="r - n / 4096", sets=[["L"]])
     assert worth.set.values.tolist() == ["mem_latency"]
 
@@ -148,7 +148,7 @@ def test_comparisons_have_symbols():
 def test_evaluated_values_and_outputs_have_symbols():
     """evaluate accepts symbols as names of values, in formulas and among outputs."""
     point = {"machine": "h100_sxm", "m": 1024, "n": "2 * m", "k": 64}
-    assert list(dse.evaluate("gemm", **point, outputs=["E"]).data_vars)[0] == "energy"
+    assert next(iter(dse.evaluate("gemm", **point, outputs=["E"]).data_vars)) == "energy"
 
 
 def test_names_of_the_data_have_priority():
