@@ -191,9 +191,9 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
-def count_text(number: int, noun: str) -> str:
+def count_text(number: int, noun: str, plural: str = "") -> str:
     """Return a count as text: ``1 row``, ``2,000 rows``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:

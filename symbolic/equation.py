@@ -334,17 +334,22 @@ class EquationSet:
         return result
 
     @property
+    def symbols_by_name(self) -> dict[str, str]:
+        """Return the papers' symbols of inputs, and of the quantities that equations yield."""
+        yielded = {eq.name: eq.symbol for eq in reversed(self.equations) if eq.symbol}
+        return {**self.symbols, **yielded}
+
+    @property
     def names_by_symbol(self) -> dict[str, str]:
-        """Return the quantities by the papers' symbols that stand for one quantity each.
+        """Return the quantities by the symbols that stand for one quantity each, and are no name.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").names_by_symbol["n"]
         'threads'
         """
-        symbols = {eq.name: eq.symbol for eq in self.equations} | dict(self.symbols)
-        uses = Counter(symbols.values())
-        names = {symbol: name for name, symbol in symbols.items() if symbol and uses[symbol] == 1}
-        return {symbol: n for symbol, n in names.items() if symbol not in self.quantities}
+        symbols = self.symbols_by_name
+        uses = Counter([*self.quantities, *symbols.values()])
+        return {symbol: name for name, symbol in symbols.items() if uses[symbol] == 1}
 
     def variants(self, name: str) -> tuple[Equation, ...]:
         """Return the equations that yield a quantity under any labels of the switches."""

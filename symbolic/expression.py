@@ -82,6 +82,8 @@ _HINTS = {
     "lambda": "; a formula defines no functions",
 }
 _MAX_LITERALS = sizes.LITERALS_MOST
+#: A text in quotes, or a name.
+_NAME = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])[^\W\d]\w*")
 #: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
@@ -562,6 +564,20 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """
     parser = _Parser(text, quantities, allow_labels=True)
     return require_condition(parser.formula, parser.parse()).node
+
+
+def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
+    """Return a formula in which names are replaced by names of quantities, or by numbers.
+
+    >>> rewrite_formula("time / n <= 2 ms and kind != 'n'", {"n": "threads"})
+    "time / threads <= 2 ms and kind != 'n'"
+    """
+
+    def replace_name(match: re.Match[str]) -> str:
+        new = names.get(match[0], match[0])
+        return f"{new:.15g}" if isinstance(new, float) else new
+
+    return _NAME.sub(replace_name, text)
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:

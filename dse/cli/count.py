@@ -40,13 +40,13 @@ def count_answer(
         ]
         data |= {"per": per, "each": rows}
         units = {name: str(ds[name].attrs.get("units", "1")) for name in rows[0]}
-        cells = [[_number_text(value, units[n]) for n, value in row.items()] for row in rows]
-        each = [Table(columns=[*units], rows=cells)]
+        texts = [[_number_text(value, units[n]) for n, value in row.items()] for row in rows]
+        each = [Table(columns=[*units], rows=texts)]
     feasible, points = data["feasible_points"], data["points"]
     where = f", where {' and '.join(conditions)}" if conditions else ""
     notes = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
-    share = f"{100 * feasible / points:.3g} %"
-    notes.append(f"feasible: {feasible:,} of {count_text(points, 'configuration')} ({share}){where}")
+    many, share = count_text(points, "configuration"), f"{100 * feasible / points:.3g} %"
+    notes.append(f"feasible: {feasible:,} of {many} ({share}){where}")
     if data["points_skipped"]:
         notes.append(f"bounds over tiles decided {data['points_skipped']:,} of them")
     title = data["question"] if tables else ""

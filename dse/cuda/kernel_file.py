@@ -25,7 +25,6 @@ from dse.cuda.launch_shape import (
     evaluate_sizes,
     own_block,
     reads_size,
-    rewrite_formula,
     source_macros,
 )
 from dse.cuda.launch_values import KernelLaunch
@@ -33,6 +32,7 @@ from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
 from dse.cuda.source import LineKinds, Signature, demangle, own_source, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
+from symbolic.expression import rewrite_formula
 
 _Kernel = TypeVar("_Kernel")
 Macros = Mapping[str, object]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from sweeps.grid.axes import Axis
 from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import LAW_READERS, contents, read_label
 from symbolic.errors import DseError, UnitError, nearest_hint
+from symbolic.expression import rewrite_formula
 from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -153,19 +153,11 @@ def with_declared(model: Model, workloads: object, folder: PathBase = None) -> M
     return replace(model, quantities={**model.quantities, **declared}) if declared else model
 
 
-#: A text in quotes, or a name.
-_NAME = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])[^\W\d]\w*")
-
-
 def by_quantity_name(names: Mapping[str, str], value: Any) -> Any:
-    """Replace symbols by ``names`` of quantities in formulas, lists, and the keys of mappings.
-
-    >>> by_quantity_name({"n": "threads"}, ["n", "time / n <= 2 ms and kind != 'n'"])
-    ['threads', "time / threads <= 2 ms and kind != 'n'"]
-    """
+    """Replace symbols by ``names`` of quantities in formulas, lists, and the keys of mappings."""
     if isinstance(value, str):  # a symbol that is also a unit stands alone
         known = {symbol: name for symbol, name in names.items() if not is_unit(symbol)}
-        return names.get(value) or _NAME.sub(lambda m: known.get(m[0], m[0]), value)
+        return names.get(value) or rewrite_formula(value, known)
     if isinstance(value, (list, tuple)):
         return type(value)(by_quantity_name(names, each) for each in value)
     if not isinstance(value, Mapping) or hasattr(value, "dims"):
@@ -174,10 +166,11 @@ def by_quantity_name(names: Mapping[str, str], value: Any) -> Any:
     if len({*resolved.values()}) < len(value):
         texts = [f"{n} ({full})" if full != n else n for n, full in resolved.items()]
         raise DseError(f"a quantity is given twice, among {', '.join(texts)}: keep one of them")
-    return {
-        resolved[name]: by_quantity_name(names, each) if isinstance(each, Mapping) else each
-        for name, each in value.items()
+    is_whole = (str, list, tuple)
+    each = {
+        n: v if isinstance(v, is_whole) else by_quantity_name(names, v) for n, v in value.items()
     }
+    return {resolved[name]: v for name, v in each.items()}
 
 
 def merge_inputs(

@@ -10,7 +10,7 @@ from dse.rules.problem import RuleProblem
 from dse.rules.prove import Proof
 from dse.rules.tree import RuleTree
 from dse.rules.write import rule_rows, rule_text
-from symbolic.answer import Answer, Report, Table
+from symbolic.answer import Answer, Report, Table, count_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,7 +105,8 @@ class RuleReport(Report):
         )
         return Answer(
             kind="RuleReport",
-            title=f"rule for {self.problem.axis.name} with {self.leaves} lea{'f' if self.leaves == 1 else 'ves'}",
+            title=f"rule for {self.problem.axis.name} with "
+            + count_text(self.leaves, "leaf", "leaves"),
             tables=[choices, proofs],
             certificate=self.certificate,
             data=self.to_dict(),

@@ -14,12 +14,7 @@ import dse
 from dse.arguments import require_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
-from dse.verbs.sources import (
-    SourceLike,
-    load_if_study_file,
-    source_kind,
-    with_quantity_names,
-)
+from dse.verbs.sources import SourceLike, load_if_study_file, source_kind, with_quantity_names
 from sweeps.query.support_table import MODIFIERS, check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
@@ -179,10 +174,7 @@ _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
-    """Register a function as a verb, which accepts symbols as names of quantities.
-
-    The verb explains why it rejects the keywords of other verbs.
-    """
+    """Register a verb, which takes symbols and explains why it rejects others' keywords."""
     name, form = function.__name__, signature(function)
 
     @wraps(function)
@@ -193,10 +185,7 @@ def verb(function: _Verb) -> _Verb:
             if not isinstance(data, (StudyData, ComparisonData)):
                 data = resolve_source(data)
             check_supported(name, source_kind(data), others)
-        try:
-            given = form.bind(*source, **options).arguments | {"source": data}
-        except TypeError:
-            return function(*source, **options)  # raises the error with the function's name
+        given = form.bind(*source, **options).arguments | {"source": data}
         return function(**with_quantity_names(data, given))
 
     _VERBS[name] = checked_verb
