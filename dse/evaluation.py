@@ -12,7 +12,6 @@ import numpy as np
 
 from dse.display import failure_lines
 from sweeps.grid.axes import Axis, parse_axis
-from sweeps.grid.build import build_grid
 from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
@@ -106,16 +105,8 @@ def evaluate(
         Axis(name=n, kind="index", coordinate=np.arange(size), values=np.arange(float(size)))
         for n, size in sizes.items()
     ]
-    grid = build_grid(
-        joined,
-        axes=[*parts.axes, *indices],
-        values=given,
-        labels=parts.labels,
-        switches=parts.switches,
-        tables=parts.tables,
-        outputs=outputs,
-        invalid_values=parts.invalid_values,
-    )
+    axes = [*parts.axes, *indices]
+    grid = parts.build_grid(outputs, axes=axes, values=given, labels=parts.labels)
     text = json.dumps({"model": joined.name} | entries)
     if failed := failures_of(grid, grid.outputs):
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)

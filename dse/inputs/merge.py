@@ -11,10 +11,11 @@ import numpy as np
 from dse.catalog.entries import Entry, machine, workload
 from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
-from sweeps.grid.grid import Leaf
+from sweeps.grid.build import build_grid
+from sweeps.grid.grid import Grid, Leaf
 from sweeps.grid.work_laws import LAW_READERS, contents, read_label
 from symbolic.errors import DseError, UnitError, nearest_hint
-from symbolic.expression import rewrite_formula
+from symbolic.expression import parse_value, rewrite_formula
 from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.model import Model
 from symbolic.ops import Node
@@ -132,6 +133,12 @@ class StudyInputs:
         """Labels that are the same in all configurations, including machine and workload."""
         return {**self.entries, **self.labels}
 
+    def build_grid(self, outputs: Sequence[str], **changes: Any) -> Grid:
+        """Return the grid of the inputs, with changed arguments of ``build_grid``."""
+        names = ("axes", "values", "switches", "tables", "invalid_values")
+        inputs = {name: getattr(self, name) for name in names} | {"labels": self.fixed_labels}
+        return build_grid(self.model, outputs=outputs, **{**inputs, **changes})
+
 
 def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:
     """Return the workloads of a study: one name, an axis of names, or names with their weights."""
@@ -166,11 +173,9 @@ def by_quantity_name(names: Mapping[str, str], value: Any) -> Any:
     if len({*resolved.values()}) < len(value):
         texts = [f"{n} ({full})" if full != n else n for n, full in resolved.items()]
         raise DseError(f"a quantity is given twice, among {', '.join(texts)}: keep one of them")
-    is_whole = (str, list, tuple)
-    each = {
-        n: v if isinstance(v, is_whole) else by_quantity_name(names, v) for n, v in value.items()
-    }
-    return {resolved[name]: v for name, v in each.items()}
+    whole = (str, list, tuple)
+    each = [v if isinstance(v, whole) else by_quantity_name(names, v) for v in value.values()]
+    return dict(zip(resolved.values(), each, strict=True))
 
 
 def merge_inputs(
@@ -351,8 +356,6 @@ def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: Pat
 def _set_value(
     row: Quantity, value: Any, model: Model, axes: Mapping[str, Axis]
 ) -> float | Node | Leaf:
-    from symbolic.expression import parse_value
-
     where = "set"
     if isinstance(value, str):
         parsed = parse_value(value, row, model.quantities)

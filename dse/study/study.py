@@ -24,7 +24,6 @@ from dse.inputs.merge import (
 from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
 from sweeps.grid.axes import parse_axis
-from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
@@ -169,16 +168,7 @@ class StudyData:
         inputs: dict[str, Any] = {"entries": entries, "set_values": self.set}
         parts = merge_inputs(model, axes, folder=self.folder, fit_inputs=self.fit, **inputs)
         names = parts.model.outputs if self.outputs is None else self.outputs
-        grid = build_grid(
-            model,
-            axes=parts.axes,
-            values=parts.values,
-            labels=parts.fixed_labels,
-            switches=parts.switches,
-            tables=parts.tables,
-            outputs=[parse_output(name, model.quantities) for name in names],
-            invalid_values=parts.invalid_values,
-        )
+        grid = parts.build_grid([parse_output(name, model.quantities) for name in names])
         for each in used_inputs(grid, parts.assumed):
             if each.kind in grid.axes:
                 raise DseError(
@@ -261,17 +251,10 @@ class StudyData:
         statistics: list[str] = []
         if self.random_inputs:
             statistics = [n for name in names for n in mean_and_error(name, parts.model)]
-        grid = build_grid(
-            parts.model,
-            axes=parts.axes,
-            values=parts.values,
-            labels=parts.fixed_labels,
-            switches=parts.switches,
-            tables=parts.tables,
-            outputs=tuple(dict.fromkeys([*names, *statistics])),
+        grid = parts.build_grid(
+            tuple(dict.fromkeys([*names, *statistics])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
             compute_statistics=compute_statistics,
-            invalid_values=parts.invalid_values,
         )
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in names))
 

@@ -100,9 +100,7 @@ def run_query(
     return compute(_scan(_add_quantities(data, more, study), where, per))
 
 
-def add_identity(
-    answer: xr.Dataset, data: StudyData | xr.Dataset, where: Sequence[str] = ()
-) -> xr.Dataset:
+def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset, where: Any = ()) -> xr.Dataset:
     """Return an answer with attributes that identify the study of ``data``."""
     if isinstance(data, StudyData):
         from dse.inputs.assumed import assumed_json
