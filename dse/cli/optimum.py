@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.store.fill import WatchedOutput
 
-#: Up to this number of points, winners are looked up in the values of the run, because a new
-#: query would have to compile a loop nest.
-_LOOKUP_POINTS = sizes.LOOKED_UP
-
 
 def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
     """Return the objective and its unit if a run can report its best value so far; otherwise None.
@@ -62,7 +58,7 @@ def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[Watched
 
 def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
     """Return the best configurations; look them up in ``values`` if there are few points."""
-    if values is not None and study.grid().points <= _LOOKUP_POINTS:
+    if values is not None and study.grid().points <= sizes.LOOKED_UP:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
         from symbolic.quantities import indexed_quantity

@@ -18,7 +18,6 @@ from symbolic.ops import Node, walk
 
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
-MAX_NUMBERS = sizes.FIT_NUMBERS  # upper limit on the predictions in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +81,7 @@ class FitProblem:
 
     def costs(self, points: Floats) -> Floats:
         """Return the sum of squares at each point; it is infinite if a residual is not a number."""
-        step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
+        step = max(1, sizes.FIT_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             result = [
                 np.square(self.residuals(points[low : low + step])).sum(axis=1)
@@ -246,7 +245,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
     moved, blocks = points.copy(), _linear_blocks(problem, linear)
     measured = (problem.measurements * problem.scale).reshape(-1)
     numbers = problem.measurements.size * (2 * len(problem.parameters) + 1)
-    count = max(1, MAX_NUMBERS // max(numbers, 1))
+    count = max(1, sizes.FIT_NUMBERS // max(numbers, 1))
     for first in range(0, len(points), count):
         predicted, slopes = problem.linearize(points[first : first + count], steps)
         wanted = measured - predicted

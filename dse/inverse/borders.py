@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from symbolic.model import Family, Model
 
-MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
 #: Value of a case where a rule or constraint is broken.
@@ -99,10 +98,11 @@ def borders_of(
         for name, axis in grid.axes.items()
     }
     points = math.prod(len(places[dim]) for dim in dims)
-    if points * len(ways) > MAX_CASES:
+    if points * len(ways) > sizes.CROSSING_MOST:
         raise DseError(
             f"{points:,} configurations, each along {len(ways)} quantities, are too many (at most "
-            f"{MAX_CASES:,}): give values of some axes with at=, or fewer quantities with along="
+            f"{sizes.CROSSING_MOST:,}): give values of some axes with at=, or fewer quantities "
+            "with along="
         )
     ds = _borders_dataset(case, grid, roots, dims, ways, places)
     ds.attrs = answer_attributes(

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 Inputs: TypeAlias = Sequence[UncertainInput]
 MAX_POINTS = sizes.WITHIN_MOST
-MAX_CELLS = sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
 
@@ -222,7 +221,6 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
 
 
 MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
-MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
     "certain": "true if the box is one configuration that is the best for some inputs",
@@ -240,9 +238,9 @@ def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> 
             f"{grid.points:,} configurations can be searched only under one label of "
             f"{grid.switch_axes[0]}: set it instead of the axis"
         )
-    if len(inputs) > MAX_RIVAL_INPUTS:
+    if len(inputs) > sizes.RIVALRY_INPUTS:
         raise DseError(
-            f"{grid.points:,} configurations can be searched for at most {MAX_RIVAL_INPUTS} "
+            f"{grid.points:,} configurations can be searched for at most {sizes.RIVALRY_INPUTS} "
             "uncertain inputs"
         )
     check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
@@ -453,6 +451,6 @@ def _can_be_best_variable(
         raise DseError(f"there are more than {MAX_POINTS:,} configurations: shorten the axes")
     shape = [grid.axes[dim].size if dim in condition_dims else 1 for dim in dims]
     sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in feasible)
-    result = can_be_best(grid, roots, dims, inputs, (sure, may), MAX_CELLS)
+    result = can_be_best(grid, roots, dims, inputs, (sure, may), sizes.WITHIN_CELLS)
     text = f"true if it can be the best by {goal.text} for some values of the inputs"
     return dims, result, {"long_name": text}

@@ -19,8 +19,6 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_condition
 from symbolic.node import Node, walk
 
-#: Largest number of leaves. An ``if`` that does not return doubles the number of leaves after it.
-_MAX_LEAVES = sizes.RULE_LEAVES
 #: Up to this limit, whole floats and Python's integers give the same results.
 _EXACT = 2.0**52
 _FUNCTIONS = ("min", "max", "minimum", "maximum", "abs", "floor", "ceil", "sqrt")
@@ -119,8 +117,8 @@ class _Reader(ast.NodeTransformer):
         self.names = names
         if isinstance(each, ast.Return) and each.value is not None:
             self.leaves += 1
-            if self.leaves > _MAX_LEAVES:
-                self.fail(each, f"there are more than {_MAX_LEAVES} paths")
+            if self.leaves > sizes.RULE_LEAVES:
+                self.fail(each, f"there are more than {sizes.RULE_LEAVES} paths")
             return Choice(formulas=self.candidates(each.value))
         if isinstance(each, ast.If):
             test = self.formula(each.test, parse_condition)

@@ -37,8 +37,6 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-_MAX_COMBINATIONS = sizes.MERGE_MOST
-_TRIED_VALUES = sizes.MERGE_TRIED
 #: Axes are merged only if at most this share of their combinations has distinct rows.
 _MAX_SHARE = 0.75
 _MIN_POINTS = sizes.MERGE_WORTH
@@ -107,9 +105,9 @@ class _AxisMerger:
             count = math.prod(self.sizes[axis] for axis in some)
             if some in self.failed_groups or self.unmerged_axis in some:
                 continue
-            if not 1 < count <= _MAX_COMBINATIONS or self._has_shared_table(some):
+            if not 1 < count <= sizes.MERGE_MOST or self._has_shared_table(some):
                 continue
-            tried = {axis: evenly_spaced(self.sizes[axis], _TRIED_VALUES) for axis in some}
+            tried = {axis: evenly_spaced(self.sizes[axis], sizes.MERGE_TRIED) for axis in some}
             share = self._distinct_share(some, tried)
             if share > _MAX_SHARE:
                 self.failed_groups.add(some)

@@ -17,8 +17,6 @@ from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
-_MAX_LISTED = sizes.FAILED_LISTED
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -86,7 +84,7 @@ def failures_in(
     each = math.prod(part.stop - part.start for axis, part in box.items() if axis not in axes)
     places = np.argwhere(bad)
     result = []
-    for place in places[:_MAX_LISTED].tolist():
+    for place in places[: sizes.FAILED_LISTED].tolist():
         here = dict(zip(axes, place, strict=True))
         numbers = (int(ravel([here[a] for a in leaf.axes], leaf.array.shape)) for leaf in leaves)
         reasons = [leaf.failures.get(number) for leaf, number in zip(leaves, numbers, strict=True)]

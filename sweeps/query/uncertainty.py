@@ -226,8 +226,6 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 
 #: Answer of :func:`_next_to_measure` if the value of every input is within its error.
 NOTHING_TO_MEASURE = "none"
-_CELLS = sizes.CELLS_OF_DRAWS
-_MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
@@ -286,7 +284,7 @@ def information(
 
 def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
     """Return the cell of each draw; draws in a cell have similar or equal values in all columns."""
-    parts = max(2, round(_CELLS ** (1 / len(columns))))
+    parts = max(2, round(sizes.CELLS_OF_DRAWS ** (1 / len(columns))))
     keys = []
     for column in columns:
         if exact:
@@ -301,7 +299,7 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 def _likely_winners(scores: DrawScores) -> Indices:
     able = possible_winners(scores)
     order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
-    return np.union1d(able[order[:_MAX_LIKELY_WINNERS]], sample_configurations(scores, 4))
+    return np.union1d(able[order[: sizes.LIKELY_WINNERS]], sample_configurations(scores, 4))
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:

@@ -232,9 +232,6 @@ def _top_k_of_case(
     return best, result
 
 
-_MAX_COMPARED = sizes.FRONT_JUDGES
-
-
 class _RunningFront:
     def __init__(self, objectives: int) -> None:
         self.values = np.empty((objectives, 0))
@@ -250,7 +247,7 @@ class _RunningFront:
     def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> Mask:
         least = np.stack([interval.lo for interval in enclosures])
         worth: Mask = np.all(least < math.inf, axis=0)
-        for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:
+        for point in self.values.T[:: -(-self.values.shape[1] // sizes.FRONT_JUDGES) or 1]:
             beaten = np.all(point[:, None] <= least, axis=0)
             worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
         return worth
@@ -262,7 +259,7 @@ def _scan_front_of_case(
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
-        some = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
+        some = tile_front.values[:, :: -(-tile_front.places.size // sizes.FRONT_JUDGES) or 1]
         left = non_dominated_by(values, some, np.full(some.shape[1], -1))
         left = left[pareto_indices(values[:, left])]
         tile_front.add(values[:, left], left + origin)

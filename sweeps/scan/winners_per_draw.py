@@ -34,7 +34,6 @@ ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
 #: Draws without replicates are split into this number of parts, which serve as replicates.
 _REPLICATES = 16
-_FIRST_VISITED = sizes.LEADERS_FIRST
 MAX_RIVALS = sizes.CHANCE_RIVALS
 #: Values with at most this relative difference may be equal: nests and NumPy round differently.
 _ROUNDING = 1e-12
@@ -293,7 +292,7 @@ def _lower_best(values: Floats, best: Floats) -> None:
     np.minimum(best, least + _ROUNDING * np.abs(least), out=best)
 
 
-def sample_configurations(scores: DrawScores, count: int = _FIRST_VISITED) -> Indices:
+def sample_configurations(scores: DrawScores, count: int = sizes.LEADERS_FIRST) -> Indices:
     """Return ``count`` evenly spaced configurations."""
     return evenly_spaced(scores.count, count)
 

@@ -29,8 +29,6 @@ from sweeps.store.records import (
     read_record,
 )
 
-_CACHED_SHARDS = sizes.READER_SHARDS
-
 
 class CheckedStore(WrapperStore[Store]):
     """A read-only zarr store of one run that checks every file it reads."""
@@ -68,7 +66,7 @@ class CheckedStore(WrapperStore[Store]):
         if data is not None and key not in self.info.manifest["files"]:
             with self._lock:
                 self._cache[key] = data
-                while len(self._cache) > _CACHED_SHARDS:
+                while len(self._cache) > sizes.READER_SHARDS:
                     self._cache.popitem(last=False)
         return data
 

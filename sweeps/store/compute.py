@@ -19,8 +19,6 @@ from sweeps.nest.emit import compile_nest
 from sweeps.nest.run import NestProgram, prepare
 from sweeps.store.layout import StoreLayout, StorePart, Tile
 
-_BLOCK = sizes.STORE_BLOCK
-
 
 class BoxProgram:
     """A picklable program that computes boxes of outputs, all of which have the same axes."""
@@ -147,7 +145,7 @@ def mark_infeasible_tiles(
         switches = [part.dims[k] for k in switched]
         # NumPy computes small parts faster than they can be checked
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
-        while block := list(itertools.islice(part_tiles, _BLOCK)):
+        while block := list(itertools.islice(part_tiles, sizes.STORE_BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)
             low = np.array([tile.low for tile in block], dtype=np.int64).T
             high = np.array([tile.high for tile in block], dtype=np.int64).T - 1
