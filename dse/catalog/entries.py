@@ -357,7 +357,11 @@ class _Catalog(DisplayMixin, Mapping[str, Entry]):
         return isinstance(name, str) and any(name.lower() == known for known in self)
 
     def _answer(self) -> Answer:
-        rows = entry_titles(self.kind)
+        rows = file_titles(self.kind)
+        if self.kind == "machine":
+            for name in machines():
+                if name not in rows:
+                    rows[name] = compute_capability(name.removeprefix("cc")).title
         data = {f"{self.kind}s": [{"name": key, "title": text} for key, text in rows.items()]}
         return names_answer(f"{self.kind.title()}s", rows, data)
 
@@ -378,16 +382,6 @@ def workloads() -> Mapping[str, Entry]:
     True
     """
     return _Catalog("workload")
-
-
-def entry_titles(kind: str) -> dict[str, str]:
-    """Return the titles of machines or workloads by name, without reading their values."""
-    titles = file_titles(kind)
-    if kind == "machine":
-        for name in machines():
-            if name not in titles:
-                titles[name] = compute_capability(name.removeprefix("cc")).title
-    return titles
 
 
 @lru_cache(maxsize=1)

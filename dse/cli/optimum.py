@@ -138,24 +138,16 @@ def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -
 
     set_unproven_status(ds.attrs, gap)
     answer = dataset_answer(ds, column_order(source))
-    data = answer.data | certificate_data(ds.attrs)
-    return replace(answer, data=data, certificate=certificate_text(ds.attrs, gap))
-
-
-def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the method, the number of skipped points and the certificate, as data for JSON."""
-    data: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    data |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
-    data |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
-    if attributes.get("interrupted"):
+    data: dict[str, Any] = {"method": ds.attrs.get("method", "scan")}
+    data |= {name: ds.attrs[name] for name in _ATTRIBUTES if name in ds.attrs}
+    data |= {name: ds.attrs[name] for name in _NONZERO_ATTRIBUTES if ds.attrs.get(name)}
+    if ds.attrs.get("interrupted"):
         data["interrupted"] = True
-    if "bound" in attributes:
-        data["certificate"] = {
-            key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes
-        }
-        if "settled" in attributes:
-            data["certificate"]["settled"] = bool(attributes["settled"])
-    return data
+    if "bound" in ds.attrs:
+        data["certificate"] = {key: ds.attrs[key] for key in _CERTIFICATE_KEYS if key in ds.attrs}
+        if "settled" in ds.attrs:
+            data["certificate"]["settled"] = bool(ds.attrs["settled"])
+    return replace(answer, data=answer.data | data, certificate=certificate_text(ds.attrs, gap))
 
 
 def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:

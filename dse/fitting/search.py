@@ -123,12 +123,6 @@ class FitProblem:
             slopes[:, np.arange(here.shape[1]), at] = each
         return here, slopes
 
-    def without_row(self, row: int) -> FitProblem:
-        """Return the problem with one row left out."""
-        scale = self.scale.copy()
-        scale[:, row] = 0
-        return replace(self, scale=scale)
-
     def subsample(self, limit: int) -> FitProblem:
         """Return the problem on at most ``limit`` rows, drawn with a fixed seed."""
         total = self.measurements.shape[1]
@@ -519,6 +513,8 @@ def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> 
         result[:, known] = np.linalg.solve(rest[known], residuals.T[known][..., None])[..., 0].T
         return result
     for row in np.flatnonzero(known):
-        others, _ = _refine(problem.without_row(int(row)), solution.point, own_units=True)
+        scale = problem.scale.copy()
+        scale[:, int(row)] = 0
+        others, _ = _refine(replace(problem, scale=scale), solution.point, own_units=True)
         result[:, row] = problem.residuals(others[None, :])[0].reshape(shape)[:, row]
     return result

@@ -50,12 +50,6 @@ class Score:
     coverage: float = math.nan
     missing: int = 0
 
-    def worse_than(self, other: Score) -> tuple[str, ...]:
-        """Return the measures in which the score ``other`` is better than this score."""
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
-        worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
-        return tuple(name for name, is_worse in worse.items() if is_worse)
-
 
 def score(
     measured: Floats,
@@ -300,7 +294,9 @@ def _find_losses(
     result = {}
     for name, other in baselines.items():
         compared = ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score
-        if measures := compared.worse_than(other):
+        pairs = {name: (getattr(compared, name), getattr(other, name)) for name in MEASURES}
+        worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
+        if measures := tuple(name for name, is_worse in worse.items() if is_worse):
             result[name] = measures
     return result
 

@@ -433,7 +433,8 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        corners = _gap_corners(self.archive.judges)
+        first, second = self.archive.judges[:, np.argsort(self.archive.judges[0])]
+        corners = np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]
         return bool(self.open_corners.shape[1])
@@ -446,11 +447,6 @@ class _GapSearch:
 
     def report(self) -> None:
         self.searches[0].report()
-
-
-def _gap_corners(values: Floats) -> Floats:
-    first, second = values[:, np.argsort(values[0])]
-    return np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:

@@ -272,7 +272,10 @@ def information(
     for name in sets:
         if source.exact:
             sums = _cell_sums(first, rivals, cells[name])
-            result[name] = _value_by_cells(sums, now, cells[name], first)
+            chosen = np.zeros(len(sums))
+            np.add.at(chosen, sums.argmin(axis=0)[cells[name]], first.weights)
+            gain = float((sums[now] - sums.min(axis=0)).sum())
+            result[name] = _InformationValue(gain, 0.0, chosen)
         elif len(sets[name]) == len(columns):
             shares = _shares_of_rivals(able, evpi.choice_shares, rivals)
             result[name] = evpi._replace(choice_shares=shares)
@@ -333,14 +336,6 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
-
-
-def _value_by_cells(
-    sums: Floats, current: int, cells: Indices, scores: DrawScores
-) -> _InformationValue:
-    chosen = np.zeros(len(sums))
-    np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
-    return _InformationValue(float((sums[current] - sums.min(axis=0)).sum()), 0.0, chosen)
 
 
 def _value_by_nested_draws(

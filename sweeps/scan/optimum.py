@@ -124,7 +124,24 @@ def scan_top_k(
     short = points // math.prod(grid.shape(per)) <= tiles.NUMPY_POINTS
     if per and per[0] not in grid.switch_axes and short:
         return _top_k_in_blocks(grid, objectives, dims, per, top)
-    return _top_k_fused(grid, objectives, dims, per, top, skipped_tiles)
+    # a loop nest stores only the best values of each tile
+    rest = tuple(dim for dim in dims if dim not in per)
+    shape = grid.shape(per)
+    result = np.full((*shape, top), -1, dtype=np.int64)
+    best = np.full((*shape, top), np.inf)
+    plain_per, plain_rest = grid.non_switch_axes(per), grid.non_switch_axes(rest)
+    for at, key in grid.keys(dims):
+        for fixed in np.ndindex(*grid.shape(plain_per)):
+            here = {**at, **dict(zip(plain_per, fixed, strict=True))}
+            part = subgrid(grid, dict(zip(plain_per, fixed, strict=True)))
+            values, flat = _top_k_of_case(
+                part, key, objectives[key], grid.non_switch_axes(dims), top, skipped_tiles
+            )
+            places = ravel_with_switches(flat, plain_rest, at, rest, grid)
+            slot = tuple(here[d] for d in per)
+            best[slot], result[slot] = _merge_top_k(best[slot], result[slot], values, places)
+    result[~np.isfinite(best)] = -1
+    return result, best, rest
 
 
 def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
@@ -149,34 +166,6 @@ def _top_k_in_blocks(
         parts.append(top_k(_evaluate(cut, objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     return flat, scores, parts[0][2]
-
-
-def _top_k_fused(
-    grid: Grid,
-    objectives: Roots,
-    dims: Sequence[str],
-    per: Sequence[str],
-    top: int,
-    skipped_tiles: SkippedTiles,
-) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` by a loop nest that stores only the best values of each tile."""
-    rest = tuple(dim for dim in dims if dim not in per)
-    shape = grid.shape(per)
-    result = np.full((*shape, top), -1, dtype=np.int64)
-    best = np.full((*shape, top), np.inf)
-    plain_per, plain_rest = grid.non_switch_axes(per), grid.non_switch_axes(rest)
-    for at, key in grid.keys(dims):
-        for fixed in np.ndindex(*grid.shape(plain_per)):
-            here = {**at, **dict(zip(plain_per, fixed, strict=True))}
-            part = subgrid(grid, dict(zip(plain_per, fixed, strict=True)))
-            values, flat = _top_k_of_case(
-                part, key, objectives[key], grid.non_switch_axes(dims), top, skipped_tiles
-            )
-            places = ravel_with_switches(flat, plain_rest, at, rest, grid)
-            slot = tuple(here[d] for d in per)
-            best[slot], result[slot] = _merge_top_k(best[slot], result[slot], values, places)
-    result[~np.isfinite(best)] = -1
-    return result, best, rest
 
 
 def _merge_top_k(
