@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dse.rules.problem import BoxCosts, RuleProblem, random_points
+from dse.rules.problem import BoxCosts, Choice, RuleProblem, RuleTree, random_points
 from dse.rules.prove import Proof, prove
-from dse.rules.tree import Choice, RuleTree
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, Floats
 from sweeps.runtime.search_loop import SearchStats

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dse.rules.problem import BoxCosts, RuleProblem, random_points
-from dse.rules.tree import RuleTree
+from dse.rules.problem import BoxCosts, RuleProblem, RuleTree, random_points
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, Floats, Indices, concatenate_boxes
 from sweeps.runtime.progress import report_best

@@ -10,8 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dse.rules.problem import BoxCosts, RuleProblem
-from dse.rules.tree import Choice, RuleTree, Threshold, formulas_of
+from dse.rules.problem import BoxCosts, Choice, RuleProblem, RuleTree, Threshold, formulas_of
 from dse.rules.write import node_text, python_definitions
 from stochastic import sizes
 from sweeps.grid.replaced_axes import is_whole

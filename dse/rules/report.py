@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.rules.problem import RuleProblem
+from dse.rules.problem import RuleProblem, RuleTree
 from dse.rules.prove import Proof
-from dse.rules.tree import RuleTree
 from dse.rules.write import rule_rows, rule_text
 from symbolic.answer import Answer, Report, Table
 

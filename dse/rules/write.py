@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dse.rules.problem import RuleProblem
-from dse.rules.tree import Choice, RuleTree
+from dse.rules.problem import Choice, RuleProblem, RuleTree
 from symbolic.node import Node, walk
 from symbolic.primitives import PRIMITIVES
 
