@@ -32,6 +32,7 @@ itself with a line ``kind = "machine"`` or ``kind = "workload"``. Two files may 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -45,7 +46,6 @@ from typing import Any
 
 from dse.catalog.entry_file import Value, read_entry_file
 from dse.catalog.models import models
-from dse.catalog.shipped_fits import fitted_values
 from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
 from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
@@ -53,6 +53,33 @@ from symbolic.library import read_text_or_empty
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
+
+
+# --- Numbers of machines that were fitted to measured times: dse/data/fits/MODEL-MACHINE.fit.json,
+# in the format of dse fit --save
+@cache  # the shipped files do not change while a process runs
+def fitted_values(machine: str) -> Mapping[str, Value]:
+    """Return the values of the shipped fits of a machine; empty if it has none.
+
+    >>> fitted_values("h100_sxm")["gemm_start_time"].fit
+    'gemm-h100_sxm.fit.json'
+    """
+    return dict(_iterate_fitted(machine))
+
+
+def _iterate_fitted(machine: str) -> Iterator[tuple[str, Value]]:
+    for path in sorted((_DATA / "fits").glob(f"*-{machine}.fit.json")):
+        tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rows = tree["rows"]
+        source = (
+            f"fitted: {tree['model']} to {', '.join(tree['to'])} of {rows['used']:,} rows of "
+            f"{rows['data']}, in {path.name}"
+        )
+        named = {**tree["set"], **dict(zip(tree["names"], tree["values"], strict=True))}
+        for name, value in named.items():
+            if not isinstance(value, str):
+                yield name, Value(value=value, source=source, fit=path.name)
+
 
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")

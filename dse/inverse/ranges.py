@@ -18,9 +18,8 @@ from sweeps.certify.targets import CertifiedBoxes, certified_boxes
 from sweeps.certify.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
 from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, variable_attributes
-from sweeps.grid.flat_index import ravel
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node, per_axes
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf, subgrid
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, ravel, subgrid
 from sweeps.nest.statistics import compute_statistics
 from sweeps.query.support_table import reject_statistic
 from sweeps.runtime.search_loop import SearchStats

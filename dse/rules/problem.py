@@ -1,4 +1,4 @@
-"""Define decision rules, and their problem: the best value of an axis at each point of the others."""
+"""Decision rules, and their problem: choose the best value of an axis at each point of others."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ from sweeps.bounds.problem import (
 )
 from sweeps.bounds.rounded_shares import spread_limits
 from sweeps.grid.build import fold_constants
-from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Leaf
+from sweeps.grid.grid import Leaf, unravel
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk

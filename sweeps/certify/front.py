@@ -34,9 +34,8 @@ from sweeps.bounds.problem import (
 )
 from sweeps.bounds.search import Incumbent, prepare_search, search
 from sweeps.certify.optimum import SwitchCase, switch_cases
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, objective_node
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, unravel
 from sweeps.nest.emit import compile_nest, emit
 from sweeps.nest.reduce import (
     RELATIVE_ERROR,

@@ -25,9 +25,8 @@ from sweeps.bounds.problem import (
 )
 from sweeps.certify.optimum import best_in_cell, switch_cases
 from sweeps.certify.targets import CertifiedBoxes
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid, Leaf, unravel
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
 from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where

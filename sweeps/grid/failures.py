@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stochastic import sizes
-from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, ravel
 from symbolic.ops import references
 
 

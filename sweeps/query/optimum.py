@@ -16,8 +16,8 @@ import numpy as np
 
 from stochastic import sizes
 from sweeps.bounds.problem import Floats, Indices, Mask, Places, evenly_spaced
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, describe_goals
+from sweeps.grid.grid import unravel
 from sweeps.nest.reduce import covering_indices, hypervolume
 from sweeps.query.source import (
     Front,

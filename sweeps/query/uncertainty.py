@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.dataset import assemble
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, describe_goals, per_axes
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, unravel
 from sweeps.query.source import (
     QuerySource,
     Sliceable,

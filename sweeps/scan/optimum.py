@@ -11,9 +11,8 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.bounds.problem import Enclosures, Floats, Indices, Key, Mask, Roots
-from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, subgrid
+from sweeps.grid.grid import Grid, ravel, subgrid, unravel
 from sweeps.nest import tiles
 from sweeps.nest.emit import compile_nest
 from sweeps.nest.reduce import non_dominated_by, pareto_indices, smallest_indices

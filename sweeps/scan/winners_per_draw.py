@@ -18,9 +18,8 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.bounds.problem import Floats, Indices, Mask, evenly_spaced
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
+from sweeps.grid.grid import POINT_AXIS, Grid, gather_points, unravel
 from sweeps.nest.reduce import share_wins_and_regret, sum_cells, update_two_best, update_winners
 from sweeps.nest.tiles import visit_rows
 from sweeps.scan.optimum import ravel_with_switches

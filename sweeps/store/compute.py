@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import sweeps.nest.run
 from stochastic import sizes
 from sweeps.bounds.problem import InfeasibleTiles
-from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, ravel
 from sweeps.nest.emit import compile_nest
 from sweeps.nest.run import NestProgram, prepare
 from sweeps.store.layout import StoreLayout, StorePart, Tile
