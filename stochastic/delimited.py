@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stochastic import sizes
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 
 Columns = Sequence[Sequence[str]]
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from symbolic.model import Model
 
 
-Floats = NDArray[np.float64]
-
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
 #: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05

@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.kernels.launch_counts import TILE
 
 if TYPE_CHECKING:

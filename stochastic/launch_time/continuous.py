@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import check_integer, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer, check_real
 from stochastic.launch_time.launch import launch
 from stochastic.launch_time.settings import longest_item_law
 from stochastic.work.pmf import Pmf

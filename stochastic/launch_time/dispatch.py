@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stochastic.checks import check_choice
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice
 from stochastic.launch_time.launch import launch
 from stochastic.launch_time.law import TimeBreakdown, TimeLaw
 from stochastic.launch_time.settings import longest_item_law

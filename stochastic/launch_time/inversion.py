@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.kernels.launch_counts import TILE, launch_probabilities
 from stochastic.launch_time.block_counts import LOG_LEFT_OUT, BlockCounts, Window, is_affordable
 from stochastic.launch_time.law import TimeLaw

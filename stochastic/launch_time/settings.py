@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.correlated_lanes import CommonShock, parse_correlation
 
 if TYPE_CHECKING:

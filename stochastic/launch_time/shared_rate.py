@@ -10,8 +10,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_integer, check_probability, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer, check_probability, check_real
 from stochastic.launch_time.law import TimeBreakdown
 from stochastic.launch_time.settings import longest_item_law
 

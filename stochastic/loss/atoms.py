@@ -25,8 +25,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 
 Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 

@@ -52,7 +52,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.loss.moments import work_probability
 
 _LEFT_OUT = 1e-18  # Probability that a group has a value that is left out.

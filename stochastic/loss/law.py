@@ -21,13 +21,13 @@ from stochastic.aliases import old_names
 from stochastic.arrays import Floats
 from stochastic.checks import (
     ZERO_WORK,
+    LawError,
+    ToleranceWarning,
     check_choice,
     check_fraction,
     check_integer,
-    check_losses,
     check_probability,
 )
-from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
 from stochastic.loss.moments import any_probability, idle_probability, work_probability
 from stochastic.work.correlated_lanes import CorrelatedLoss, Sticky, parse_correlation
@@ -286,7 +286,7 @@ class Law:
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        limits = check_losses(t)
+        limits = _check_losses(t)
         flat = limits.reshape(-1)
         if self._is_constant:
             error, whole_part = 0.0, self._work_probability(self.work)
@@ -539,3 +539,18 @@ def imbalance(
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
     limits: dict[str, Any] = {"tol": tol, "zero_work": zero_work, "_eps": eps}
     return Law(source=pmf, work=work, lanes=lanes, _atom_method=method, **limits)
+
+
+def _check_losses(values: Any) -> Floats:
+    try:
+        t = np.asarray(values)
+        if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
+            raise TypeError
+        t = t.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise LawError(
+            f"t = {values!r:.60}: expected losses to compare with, such as 1.5"
+        ) from None
+    if np.any(np.isnan(t)):
+        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
+    return t

@@ -49,8 +49,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_fraction
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_fraction
 from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.families import poisson_pmf
 
 Complexes = npt.NDArray[np.complex128]

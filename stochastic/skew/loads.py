@@ -8,8 +8,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.skew.law import Layout, Loads, RecordedLoads
 from stochastic.skew.shares import EvenLoads, FixedLoads, RandomLoads
 from stochastic.skew.weights import read_weights

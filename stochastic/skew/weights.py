@@ -11,8 +11,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_real
 from stochastic.work.arguments import check_positive
 from stochastic.work.families import poisson_pmf
 from stochastic.work.parse import LAW_SYNTAX, LawSyntax, split_law

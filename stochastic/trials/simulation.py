@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import ZERO_WORK, LawError, check_choice, check_integer
 from stochastic.labels import Variables, make_dataset, variable
 from stochastic.threads import cpu_count
 from stochastic.work.pmf import Pmf, check_law

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer, check_real
 from stochastic.work.distribution import Tabulated, check_span, tabulate
 
 _TOLERANCE = 1e-9  # accepted difference of the sum of weights from 1

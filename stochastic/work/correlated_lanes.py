@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_real
 from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
 _ROUNDS = 10_000  # Upper limit on the iterations of EM.

@@ -12,7 +12,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 
 #: Approximate logarithm of the smallest probability that a double holds with full precision.
 SMALLEST_LOG = -700.0

@@ -17,8 +17,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 from stochastic.work import arguments
 from stochastic.work.distribution import (
     SMALLEST_LOG,

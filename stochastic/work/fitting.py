@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 from stochastic.work import arguments
 from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf

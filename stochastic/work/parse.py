@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stochastic import delimited
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.families import FAMILIES
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.distribution import Distribution, check_span, tabulate
 from stochastic.work.families import FAMILIES
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.distribution import (
     Distribution,
     Tabulated,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.threads import cpu_count
 from sweeps.grid.axes import Axis
 from sweeps.grid.failures import reason_of
