@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from dse.fitting.parameters import Floats, Start
     from dse.fitting.rows import ColumnChoice
-    from symbolic.model import Model
 
 
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
-from dse.verbs.query import resolve_source, run_query, run_query_with_identity, verb
-from dse.verbs.sources import SourceLike
+from dse.verbs.query import SourceLike, resolve_source, run_query, run_query_with_identity, verb
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
-from dse.verbs.query import verb
-from dse.verbs.sources import SourceLike, joined_answer
+from dse.verbs.query import SourceLike, joined_answer, verb
 from sweeps.runtime.interrupts import return_best_on_interrupt, time_limited
 
 if TYPE_CHECKING:

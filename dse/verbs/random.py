@@ -10,13 +10,15 @@ from dse.progress import ProgressOption, show_progress
 from dse.study.comparison import ComparisonData, join_answers
 from dse.study.random import replace_draws, require_random_inputs
 from dse.study.study import StudyData
-from dse.verbs.query import add_identity, resolve_source, verb
-from dse.verbs.sources import (
+from dse.verbs.query import (
     SourceLike,
+    add_identity,
     joined_answer,
     load_if_study_file,
     map_studies,
+    resolve_source,
     source_kind,
+    verb,
 )
 from sweeps.query.support_table import check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
