@@ -19,6 +19,7 @@ from dse.study.random import check_not_random
 from stochastic import sizes
 from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
+from sweeps.certify.tolerances import root_axes
 from sweeps.grid.dataset import assemble, axis_coordinates, flag_attributes, read_flag_meanings
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE, Grid
@@ -80,10 +81,7 @@ def borders_of(
     roots = {key: case.case_node(grid, key) for key in grid.graphs}
     check_enclosable(grid, roots)
     check_grid(grid)
-    result = {dim for key, root in roots.items() for dim in grid.node_dims(root, key)}
-    if len({id(root) for root in roots.values()}) > 1:
-        result |= set(grid.switch_axes)
-    dims = grid.sort_axes(result)
+    dims = root_axes(grid, roots)
     taken = [name for name in dims if name in (*_RESERVED_NAMES, case.name)]
     if taken:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")

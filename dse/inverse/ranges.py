@@ -429,9 +429,7 @@ def _add_output(
             rules[key] = constant(both(*conditions))
     low, high = output_ranges(grid, roots, dims, inputs, rules)
     low, high = (np.where(low > high, math.nan, end) for end in (low, high))
-    given = np.empty(grid.shape(dims))
-    for key, piece in grid.split_by_switches(given, dims):
-        piece[...] = grid.evaluate([roots[key]], key, grid.non_switch_axes(dims))[0]
+    given = grid.evaluate_cases(roots, dims)
     known = text in grid.model.quantities
     attrs = variable_attributes(grid, text) if known else {"long_name": text}
     variables[text] = (("end", *dims), np.stack([low, given, high]), attrs)

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -145,7 +145,7 @@ class Law:
         """Return the method of each answer: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
         from stochastic.loss.atoms import atom_method
 
-        known, work = self._cache.get("joint") or self._cache.get("merged"), self.work
+        known, work = self._cache.get("joint_atoms") or self._cache.get("loss_atoms"), self.work
         atoms = known.method if known else ""
         atoms = atoms or atom_method(work.low, work.weights, self.lanes, self._atom_method)
         moments, cdf = ("closed form",) * 2 if self._is_constant else ("quadrature", "inversion")
@@ -345,6 +345,11 @@ class Law:
             return 1.0
         return self._inversion.quantile(max(wanted, 0.0))
 
+    def _atoms(self, function: Callable[..., Any]) -> Any:
+        work, name = self.work, function.__name__
+        call = partial(function, work.low, work.weights, self.lanes, method=self._atom_method)
+        return self._memoize(name, call)
+
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
@@ -352,11 +357,7 @@ class Law:
         """
         from stochastic.loss.atoms import joint_atoms
 
-        work = self.work
-        law: JointAtoms = self._memoize(
-            "joint",
-            lambda: joint_atoms(work.low, work.weights, self.lanes, method=self._atom_method),
-        )
+        law = self._atoms(joint_atoms)
         attrs = self._atom_attributes(law)
         return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
 
@@ -367,11 +368,7 @@ class Law:
         """
         from stochastic.loss.atoms import loss_atoms
 
-        work = self.work
-        law: LossAtoms = self._memoize(
-            "merged",
-            lambda: loss_atoms(work.low, work.weights, self.lanes, method=self._atom_method),
-        )
+        work, law = self.work, self._atoms(loss_atoms)
         attrs = self._atom_attributes(law)
         above, below, chance = law.numerator, law.denominator, law.probability
         at, idle = self._idle_loss, self._idle_probability(work)

@@ -192,9 +192,7 @@ class UncertainInput:
 
 def root_axes(grid: Grid, roots: Roots) -> tuple[str, ...]:
     """Return the axes on which an expression depends, in grid order."""
-    result: set[str] = set()
-    for key, root in roots.items():
-        result |= grid.node_dims(root, key)
+    result = {dim for key, root in roots.items() for dim in grid.node_dims(root, key)}
     if len({id(root) for root in roots.values()}) > 1:
         result |= set(grid.switch_axes)
     return grid.sort_axes(result)

@@ -303,6 +303,15 @@ class Grid:
             result = [np.asarray(value).reshape(()) for value in result]
         return [np.broadcast_to(value, shape) for value in result]
 
+    def evaluate_cases(
+        self, roots: Mapping[tuple[str, ...], Node], dims: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Evaluate a node of each set of switch labels, over the axes ``dims``."""
+        result = np.empty(self.shape(dims))
+        for key, piece in self.split_by_switches(result, dims):
+            piece[...] = self.evaluate([roots[key]], key, self.non_switch_axes(dims))[0]
+        return result
+
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
         """Return quantities, or ``feasible``, at a point, even if the point breaks a rule."""
         key = self.switch_labels(point)

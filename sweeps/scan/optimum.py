@@ -119,7 +119,7 @@ def scan_top_k(
     """Return :func:`top_k` of an objective over ``dims``; the objective has a node per graph."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
-        return top_k(_evaluate(grid, objectives, dims), dims, per, top)
+        return top_k(grid.evaluate_cases(objectives, dims), dims, per, top)
     short = points // math.prod(grid.shape(per)) <= tiles.NUMPY_POINTS
     if per and per[0] not in grid.switch_axes and short:
         return _top_k_in_blocks(grid, objectives, dims, per, top)
@@ -143,13 +143,6 @@ def scan_top_k(
     return result, best, rest
 
 
-def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
-    full = np.empty(grid.shape(dims))
-    for key, piece in grid.split_by_switches(full, dims):
-        piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
-    return full
-
-
 def _top_k_in_blocks(
     grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
@@ -162,7 +155,7 @@ def _top_k_in_blocks(
     batches = ((row, each * (row.stop - row.start)) for row in rows)
     for some in iterate_batches(batches, each * size):
         cut = subgrid(grid, {per[0]: some})
-        parts.append(top_k(_evaluate(cut, objectives, dims), dims, per, top))
+        parts.append(top_k(cut.evaluate_cases(objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     return flat, scores, parts[0][2]
 
