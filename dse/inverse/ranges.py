@@ -280,7 +280,13 @@ def free_quantities(
             continue
         if "table" in kinds:
             raise DseError(f"{name} comes from a table: vary the inputs of the table instead")
-        values[name] = _quantity_leaf(grid, name)
+        dims = grid.dims(name)
+        array = np.empty(grid.shape(dims))
+        for key, piece in grid.split_by_switches(array, dims):
+            if name in grid.graphs[key].definitions:
+                root = grid.graphs[key].flat(name)
+                piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
+        values[name] = Leaf(axes=dims, array=array)
         tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
         pinned = True
     if not pinned:
@@ -313,16 +319,6 @@ def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
                     "single value to vary: leave out the statistic, or these axes"
                 )
     return whole
-
-
-def _quantity_leaf(grid: Grid, name: str) -> Leaf:
-    dims = grid.dims(name)
-    array = np.empty(grid.shape(dims))
-    for key, piece in grid.split_by_switches(array, dims):
-        if name in grid.graphs[key].definitions:
-            root = grid.graphs[key].flat(name)
-            piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
-    return Leaf(axes=dims, array=array)
 
 
 def ranges_of(
