@@ -13,6 +13,7 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
+_NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is searched from its value / 2**OCTAVES to its value × 2**OCTAVES.
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
@@ -83,7 +84,7 @@ def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
     """
     sign = 1.0 if upward else -1.0
     if domain.whole:
-        near = start + sign * np.arange(1, sizes.ADVICE_NEAR + 1)
+        near = start + sign * np.arange(1, _NEAR_VALUES + 1)
         far = np.rint(max(start, 1.0) * np.exp2(sign * np.arange(1, 16 * OCTAVES) / 16))
         xs = np.concatenate([near, far[(far - near[-1]) * sign > 0]])
     else:

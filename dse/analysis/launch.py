@@ -39,6 +39,15 @@ class LaunchOptions:
     array_bytes: Mapping[str, int | str] = field(default_factory=dict)
 
 
+def split_sizes(text: str) -> tuple[int | str, ...]:
+    """Return the sizes of a block or grid, which commas outside brackets separate.
+
+    >>> split_sizes("ceil(n / block_x), 16")
+    ('ceil(n / block_x)', 16)
+    """
+    return tuple(int(each) if each.isdigit() else each for each in split_commas(text))
+
+
 def source_launch(source: str, name: str) -> LaunchOptions:
     """Return the launch in a source's comments, ``// dse: --set n=4096 ...``.
 
@@ -71,8 +80,7 @@ def source_launch(source: str, name: str) -> LaunchOptions:
                 is_number = key in ("set", "times")
                 values[key][word.strip()] = float(value) if is_number else value.strip()
         elif key in _SIZES:
-            parts = split_commas(text)
-            values[key] = tuple(int(part) if part.isdigit() else part for part in parts)
+            values[key] = split_sizes(text)
         elif key in _LISTS:
             compiler.append(text)
         else:

@@ -86,7 +86,7 @@ def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...])
 class SwitchCase:
     """The grid under one label of each switch axis: an objective over the other axes.
 
-    ``inner_sizes`` are the sizes of the axes that replace best values (`best_as_axes`).
+    ``inner_sizes`` are the sizes of the axes that replace best values (`best_as_axis`).
     """
 
     labels: Mapping[str, int]
