@@ -3,8 +3,6 @@
 Nothing here loads NumPy, because the command line loads this module.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ of :mod:`symbolic.ops`. Units are checked. A number without a unit fits any dime
 are plain numbers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

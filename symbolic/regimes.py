@@ -5,8 +5,6 @@ the two terms of a border are first split into branches, on the traced tree. The
 only expressions in which the unknown occurs in no ``Min``, ``Max`` or ``Piecewise``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product

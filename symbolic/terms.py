@@ -1,7 +1,5 @@
 """The tokens and terms into which a formula is parsed, and errors that point at them."""
 
-from __future__ import annotations
-
 import math
 import operator
 import re

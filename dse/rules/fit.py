@@ -1,7 +1,5 @@
 """Find a short rule whose worst regret is proven to be at most a limit."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Read a rule from a Python file: a function of nested ``if`` that returns formulas."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A rule with its certificate, as a report and as a file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

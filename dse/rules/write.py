@@ -1,7 +1,5 @@
 """Write a rule as a Python function, as a C function, and as a table."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import io

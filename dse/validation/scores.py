@@ -1,7 +1,5 @@
 """Score predictions by errors, ranks and slowdowns of choices; the result of a validation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Compute the law of a launch whose work is assigned by the hardware, by a loop, or by a queue."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

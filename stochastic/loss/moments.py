@@ -39,8 +39,6 @@ and below a. So under the tilted law, the square is a squared mean plus a varian
 with the mean and variance of an item below a, and K binomial given K >= 1.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any, NamedTuple

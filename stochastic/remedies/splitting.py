@@ -1,7 +1,5 @@
 """Split long items into pieces: lanes wait less, but each cut adds overhead."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Compute laws of the loads of bins that share items: experts and tokens, ranks, rows, warps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

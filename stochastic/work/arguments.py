@@ -1,7 +1,5 @@
 """Check arguments of laws of work: probabilities, weights, counts and samples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

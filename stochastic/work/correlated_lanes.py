@@ -1,7 +1,5 @@
 """Compute the law of the longest item and of the loss of a group whose lanes are correlated."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Define the interface of laws over 0, 1, 2, ..., and laws given by a table of weights."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Fit laws to samples by maximum likelihood, with standard errors and a goodness-of-fit test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Parse laws of work from texts such as ``uniform:20,40``, or read them from a CSV file."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

@@ -1,7 +1,5 @@
 """Convert laws of SciPy to named families or tables; wrap infinite laws of other families."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

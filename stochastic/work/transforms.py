@@ -3,8 +3,6 @@
 A law that is derived from infinite laws is not tabulated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any

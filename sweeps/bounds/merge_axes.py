@@ -7,8 +7,6 @@ row of such values becomes an index of the new axis, and stands for the first co
 order, that has the row. Rows that break a condition are left out.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A statistic over few points becomes one copy of its formula per point. The copie
 the order and with the rounding of :mod:`sweeps.nest.statistics`, so that proofs agree with scans.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """From every point of a grid, find the nearest values of one quantity where the case changes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 At these points, outputs that depend on the equation are NaN (-1 for a case or bound).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Read the objectives of queries from options, and convert them to nodes of a grid."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

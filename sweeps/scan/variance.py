@@ -6,8 +6,6 @@ variance along this axis at fixed indices of all other axes. If all points are f
 usual analysis of variance.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

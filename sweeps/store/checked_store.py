@@ -3,8 +3,6 @@
 An error is raised if a shard is missing or damaged, or if the store was replaced meanwhile.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import OrderedDict
