@@ -23,7 +23,7 @@ from dse.inputs.merge import (
 )
 from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
-from sweeps.grid.axes import parse_axis
+from sweeps.grid.axes import Axis, parse_axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
@@ -37,7 +37,6 @@ from symbolic.statistics import DRAW
 
 if TYPE_CHECKING:
     from dse.uncertain.draws import RandomInputs
-    from sweeps.grid.axes import Axis
 
 
 def compute_statistics(folding: Any) -> Any:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dse.progress import ProgressOption, show_progress
 from dse.study.study import StudyData
-from dse.verbs.query import SourceLike, resolve_source, run_query_with_identity, verb
+from dse.verbs.query import ScanSource, SourceLike, resolve_source, run_query_with_identity, verb
 from sweeps.runtime.interrupts import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from dse.verbs.query import ScanSource
 
 
 @verb

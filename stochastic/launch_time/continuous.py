@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
 from stochastic.checks import LawError, check_integer, check_real
-from stochastic.launch_time.launch import launch
+from stochastic.launch_time.launch import Launch, launch
 from stochastic.launch_time.settings import longest_item_law
 from stochastic.work.pmf import Pmf
-
-if TYPE_CHECKING:
-    from stochastic.launch_time.launch import Launch
 
 _SIGMAS = 24.0  # Width of the range of the last start, in standard deviations.
 _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.

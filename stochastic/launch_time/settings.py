@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import LawError
 from stochastic.work.correlated_lanes import CommonShock, parse_correlation
-
-if TYPE_CHECKING:
-    from stochastic.work.pmf import Pmf
+from stochastic.work.pmf import Pmf
 
 _ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the different times at which slots become free.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from stochastic.arrays import Floats
 from stochastic.checks import LawError, check_integer, check_probability, check_real
 from stochastic.launch_time.law import TimeBreakdown
 from stochastic.launch_time.settings import longest_item_law
-
-if TYPE_CHECKING:
-    from stochastic.work.pmf import Pmf
+from stochastic.work.pmf import Pmf
 
 _LEVEL = 0.99  # Confidence of the band around the simulated CDF.
 
