@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dse.display import warn_failures
+from dse.inputs.assumed import used_inputs
 from dse.inputs.merge import (
     StudyInputs,
     by_quantity_name,
@@ -25,6 +26,7 @@ from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
 from sweeps.grid.axes import Axis, parse_axis
 from sweeps.grid.build import build_grid
+from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
@@ -150,8 +152,6 @@ class StudyData:
 
     def _laws_with_assumed(self, model: Model, axes: Sequence[Axis]) -> dict[str, Any]:
         """Return the laws of the study, and on request the laws of inputs that nobody published."""
-        from dse.inputs.assumed import used_inputs
-
         laws = dict(self.random)
         wanted = laws.pop("assumed", False)
         if not isinstance(wanted, bool):
@@ -327,8 +327,6 @@ class StudyData:
         Axes that the query uses only inside statistics are removed. The axis of draws is removed
         unless it is in ``per``.
         """
-        from sweeps.grid.failures import failures_of
-
         needed, conditions = self._needed_quantities(texts), texts_of(where, "where")
         grid = self.grid(needed, conditions, draws=DRAW in per)
         roots = [self._parse_formula(text) for text in texts]

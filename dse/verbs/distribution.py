@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
 from dse.verbs.query import SourceLike, resolve_source, run_query, run_query_with_identity, verb
+from sweeps.grid.goals import texts_of
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -110,8 +111,6 @@ def _query_feasible(
     **about: Any,
 ) -> xr.Dataset:
     """Apply ``compute`` to the feasible configurations, separately for each value of ``per``."""
-    from sweeps.grid.goals import texts_of
-
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with show_progress(progress, "counting"):
         ask, data = partial(compute, per=axes), resolve_source(source)
@@ -171,7 +170,6 @@ def fold(
     """
     from sweeps.cluster.scheduler import open_workers
     from sweeps.grid.dataset import assemble
-    from sweeps.grid.goals import texts_of
     from sweeps.query.distribution import make_checked_fold, run_fold
     from sweeps.query.source import stack_answers
 
@@ -267,7 +265,6 @@ def sensitivity(
     [0.525, 0.528]
     """
     from dse.sensitivity_analysis import analyse, read_analysis_source
-    from sweeps.grid.goals import texts_of
     from sweeps.query.source import stack_answers
 
     point = require_mapping(at)
