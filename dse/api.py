@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import dse
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.study import lazy
-from sweeps.grid.axes import Axis
 from symbolic.answer import Answer, DisplayMixin, Table, shorten, value_text
 from symbolic.file_access import PathBase
+
+if TYPE_CHECKING:
+    from sweeps.grid.axes import Axis
 
 
 class VerbMethods:
