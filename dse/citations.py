@@ -20,7 +20,7 @@ from dse.inputs.provenance import version
 from dse.runs.files import open as open_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
-from dse.verbs.query import load_study_file
+from dse.verbs.sources import load_study_file
 from symbolic.answer import Answer
 from symbolic.errors import DseError, nearest_hint
 from symbolic.model import Model

@@ -55,33 +55,6 @@ from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
 
-
-# --- Numbers of machines that were fitted to measured times: dse/data/fits/MODEL-MACHINE.fit.json,
-# in the format of dse fit --save
-@cache  # the shipped files do not change while a process runs
-def fitted_values(machine: str) -> Mapping[str, Value]:
-    """Return the values of the shipped fits of a machine; empty if it has none.
-
-    >>> fitted_values("h100_sxm")["gemm_start_time"].fit
-    'gemm-h100_sxm.fit.json'
-    """
-    return dict(_iterate_fitted(machine))
-
-
-def _iterate_fitted(machine: str) -> Iterator[tuple[str, Value]]:
-    for path in sorted((_DATA / "fits").glob(f"*-{machine}.fit.json")):
-        tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        rows = tree["rows"]
-        source = (
-            f"fitted: {tree['model']} to {', '.join(tree['to'])} of {rows['used']:,} rows of "
-            f"{rows['data']}, in {path.name}"
-        )
-        named = {**tree["set"], **dict(zip(tree["names"], tree["values"], strict=True))}
-        for name, value in named.items():
-            if not isinstance(value, str):
-                yield name, Value(value=value, source=source, fit=path.name)
-
-
 _DATA = Path(__file__).parents[1] / "data"
 _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 #: Share by which the bandwidth of a kernel may differ from that of a triad on the same machine.
@@ -639,3 +612,29 @@ def _missing_inputs(
         yield name
     for each in formula_inputs(name, value):
         yield from _missing_inputs(each, entry, model, (*visited, name))
+
+
+# --- Numbers of machines that were fitted to measured times: dse/data/fits/MODEL-MACHINE.fit.json,
+# in the format of dse fit --save
+@cache  # the shipped files do not change while a process runs
+def fitted_values(machine: str) -> Mapping[str, Value]:
+    """Return the values of the shipped fits of a machine; empty if it has none.
+
+    >>> fitted_values("h100_sxm")["gemm_start_time"].fit
+    'gemm-h100_sxm.fit.json'
+    """
+    return dict(_iterate_fitted(machine))
+
+
+def _iterate_fitted(machine: str) -> Iterator[tuple[str, Value]]:
+    for path in sorted((_DATA / "fits").glob(f"*-{machine}.fit.json")):
+        tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rows = tree["rows"]
+        source = (
+            f"fitted: {tree['model']} to {', '.join(tree['to'])} of {rows['used']:,} rows of "
+            f"{rows['data']}, in {path.name}"
+        )
+        named = {**tree["set"], **dict(zip(tree["names"], tree["values"], strict=True))}
+        for name, value in named.items():
+            if not isinstance(value, str):
+                yield name, Value(value=value, source=source, fit=path.name)

@@ -41,7 +41,7 @@ def chances(source: str, **options: Any) -> Any:
 
 def read_random_source(source: str) -> Any:
     """Return the study or comparison of a study file, or what another source contains."""
-    from dse.verbs.query import load_if_study_file
+    from dse.verbs.sources import load_if_study_file
 
     with input_errors():
         return load_if_study_file(source) if source.endswith(".toml") else read_source(source)

@@ -264,7 +264,7 @@ def is_interactive() -> bool:
 def _read_study_file(path: str) -> StudyData | ComparisonData:
     """Read a study file; ask the user before a model file from elsewhere runs."""
     from dse.study.file import is_trusted
-    from dse.verbs.query import load_study_file
+    from dse.verbs.sources import load_study_file
 
     folder = Path(path).resolve().parent
 

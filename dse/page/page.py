@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dse.study.study import StudyData
-from dse.verbs.query import SourceLike, resolve_source
+from dse.verbs.query import resolve_source
+from dse.verbs.sources import SourceLike
 from symbolic.answer import escape_html
 from symbolic.errors import DseError
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dse.display import warn_failures
-from dse.inputs.assumed import used_inputs
 from dse.inputs.merge import (
     StudyInputs,
     by_quantity_name,
@@ -24,9 +23,8 @@ from dse.inputs.merge import (
 )
 from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
-from sweeps.grid.axes import Axis, parse_axis
+from sweeps.grid.axes import parse_axis
 from sweeps.grid.build import build_grid
-from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
@@ -39,6 +37,7 @@ from symbolic.statistics import DRAW
 
 if TYPE_CHECKING:
     from dse.uncertain.draws import RandomInputs
+    from sweeps.grid.axes import Axis
 
 
 def compute_statistics(folding: Any) -> Any:
@@ -152,6 +151,8 @@ class StudyData:
 
     def _laws_with_assumed(self, model: Model, axes: Sequence[Axis]) -> dict[str, Any]:
         """Return the laws of the study, and on request the laws of inputs that nobody published."""
+        from dse.inputs.assumed import used_inputs
+
         laws = dict(self.random)
         wanted = laws.pop("assumed", False)
         if not isinstance(wanted, bool):
@@ -327,6 +328,8 @@ class StudyData:
         Axes that the query uses only inside statistics are removed. The axis of draws is removed
         unless it is in ``per``.
         """
+        from sweeps.grid.failures import failures_of
+
         needed, conditions = self._needed_quantities(texts), texts_of(where, "where")
         grid = self.grid(needed, conditions, draws=DRAW in per)
         roots = [self._parse_formula(text) for text in texts]

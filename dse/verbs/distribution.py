@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
-from dse.verbs.query import SourceLike, resolve_source, run_query, run_query_with_identity, verb
-from sweeps.grid.goals import texts_of
+from dse.verbs.query import resolve_source, run_query, run_query_with_identity, verb
+from dse.verbs.sources import SourceLike
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ def _query_feasible(
     **about: Any,
 ) -> xr.Dataset:
     """Apply ``compute`` to the feasible configurations, separately for each value of ``per``."""
+    from sweeps.grid.goals import texts_of
+
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with show_progress(progress, "counting"):
         ask, data = partial(compute, per=axes), resolve_source(source)
@@ -170,6 +172,7 @@ def fold(
     """
     from sweeps.cluster.scheduler import open_workers
     from sweeps.grid.dataset import assemble
+    from sweeps.grid.goals import texts_of
     from sweeps.query.distribution import make_checked_fold, run_fold
     from sweeps.query.source import stack_answers
 
@@ -265,6 +268,7 @@ def sensitivity(
     [0.525, 0.528]
     """
     from dse.sensitivity_analysis import analyse, read_analysis_source
+    from sweeps.grid.goals import texts_of
     from sweeps.query.source import stack_answers
 
     point = require_mapping(at)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.arguments import require_mapping
 from dse.progress import ProgressOption, show_progress
-from dse.verbs.query import SourceLike, joined_answer, verb
-from sweeps.grid.goals import read_goals, texts_of
+from dse.verbs.query import verb
+from dse.verbs.sources import SourceLike, joined_answer
 from sweeps.runtime.interrupts import return_best_on_interrupt, time_limited
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def borders(
     [610.0, 620.0]
     """
     from dse.inverse.borders import borders_of
+    from sweeps.grid.goals import texts_of
 
     options = quantity, along, require_mapping(at), texts_of(where, "where"), closed_form
     with show_progress(progress, "searching along every line"):
@@ -121,6 +122,7 @@ def meets(
     (322, 31)
     """
     from dse.inverse.ranges import meets_of
+    from sweeps.grid.goals import texts_of
 
     texts, conditions = texts_of(targets, "targets"), texts_of(where, "where")
     options = texts, boxes, time_limit, conditions, texts_of(per, "per")
@@ -184,6 +186,7 @@ def ranges(
     [False, False, True]
     """
     from dse.inverse.ranges import ranges_of
+    from sweeps.grid.goals import read_goals, texts_of
 
     named = minimize is not None or maximize is not None
     goals = read_goals(minimize, maximize) if named else ()

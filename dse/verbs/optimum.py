@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.arguments import require_dataset
 from dse.progress import ProgressOption, show_progress
 from dse.study.study import StudyData
-from dse.verbs.query import ScanSource, SourceLike, resolve_source, run_query_with_identity, verb
-from sweeps.grid.goals import goals_in_order, one_goal, read_goals, texts_of
+from dse.verbs.query import resolve_source, run_query_with_identity, verb
+from dse.verbs.sources import SourceLike
 from sweeps.runtime.interrupts import time_limited
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from dse.verbs.query import ScanSource
 
 
 @verb
@@ -82,6 +83,7 @@ def optimum(
     >>> best_config(optimum(study.run(), maximize="cs_throughput"))["threads"]
     1024
     """
+    from sweeps.grid.goals import goals_in_order, texts_of
     from sweeps.query.source import build_query
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
@@ -115,6 +117,8 @@ def optimum(
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:
     """Return the best configuration of an answer (rank 1) as a dict of coordinates and outputs."""
+    from dse.arguments import require_dataset
+
     if "rank" in require_dataset(best, "best").sizes:
         best = best.isel(rank=0)
     if best.sizes:
@@ -154,6 +158,7 @@ def pareto(
             may contain further points, and the variable ``proven`` marks the points that no
             configuration can dominate. For interrupts see :func:`optimum`.
     """
+    from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.source import build_query
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
@@ -215,6 +220,7 @@ def disagreement(
     >>> table.best_active_sms.values.tolist(), float(table.regret.max())
     ([30, 30], 1.0)
     """
+    from sweeps.grid.goals import one_goal, texts_of
     from sweeps.query.model_disagreement import dataset_disagreement, flag_names
 
     with show_progress(progress, "comparing"):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import dse
 from dse.arguments import require_dataset
-from dse.study.comparison import ComparisonData, join_answers
-from dse.study.file import study_arguments
+from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
+from dse.verbs.sources import SourceLike, load_if_study_file, source_kind
 from sweeps.query.support_table import MODIFIERS, check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
@@ -27,69 +27,9 @@ if TYPE_CHECKING:
     from sweeps.sources.table import TableScan
 
 
-SourceLike: TypeAlias = "StudyData | ComparisonData | xr.Dataset | str | Path"
+ScanSource: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
-
-
-def source_kind(source: StudyData | ComparisonData | xr.Dataset) -> str:
-    """Return the kind of a source; see :data:`sweeps.query.support_table.SOURCES`."""
-    if isinstance(source, StudyData):
-        return "study"
-    return "rows" if "configuration" in getattr(source, "dims", ()) else "Dataset"
-
-
-def load_study_file(
-    path: str | Path, allow: Callable[[Path], bool] | None = None
-) -> StudyData | ComparisonData:
-    """Load a study or comparison from a file; for ``allow`` see :meth:`dse.Study.from_toml`."""
-    arguments = study_arguments(path, allow)
-    if isinstance(arguments["model"], list):
-        return ComparisonData.from_models(StudyData, arguments.pop("model"), **arguments)
-    return StudyData(**arguments)
-
-
-def load_if_study_file(source: Any) -> Any:
-    """Load the study if ``source`` is the path of a study file; otherwise return ``source``."""
-    if isinstance(source, (str, Path)) and Path(source).suffix == ".toml":
-        return load_study_file(source)
-    return source
-
-
-def map_studies(
-    source: SourceLike, compute: Callable[[StudyData], _T], verb: str = "", **modifiers: bool
-) -> _T | dict[str, _T]:
-    """Apply ``compute`` to the study of a source, or to each study of a comparison."""
-    from dse.runs.files import open as open_dataset
-    from dse.runs.identity import stored_study, study_of
-
-    data = load_if_study_file(source)
-    if isinstance(data, ComparisonData):
-        for study in data.each.values() if verb else ():
-            check_supported(verb, source_kind(study), modifiers)
-        return {model: compute(study) for model, study in data.each.items()}
-    if isinstance(data, (str, Path)):
-        data = stored_study(data) or open_dataset(data)
-    if not isinstance(data, StudyData) and not hasattr(data, "data_vars"):
-        text = repr(data) if isinstance(data, (int, float)) else f"a {type(data).__name__}"
-        raise DseError(
-            f"{text} is no study of one model: give the dse.Study itself, which "
-            "dse.Study.from_toml reads from its file"
-        )
-    if verb:
-        check_supported(verb, source_kind(data), modifiers)
-    return compute(data if isinstance(data, StudyData) else study_of(data))
-
-
-def joined_answer(
-    verb: str, source: SourceLike, compute: Callable[[StudyData], xr.Dataset], **modifiers: bool
-) -> xr.Dataset:
-    """Apply ``compute`` by :func:`map_studies`; join answers of a comparison along ``model``."""
-    result = map_studies(source, compute, verb, **modifiers)
-    return join_answers(result) if isinstance(result, dict) else result
-
-
-ScanSource: TypeAlias = "GridScan | TableScan"
 
 _IDENTITY = ("model", "study", "simt_dse_version")
 

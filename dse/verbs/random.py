@@ -10,17 +10,14 @@ from dse.progress import ProgressOption, show_progress
 from dse.study.comparison import ComparisonData, join_answers
 from dse.study.random import replace_draws, require_random_inputs
 from dse.study.study import StudyData
-from dse.verbs.query import (
+from dse.verbs.query import add_identity, resolve_source, verb
+from dse.verbs.sources import (
     SourceLike,
-    add_identity,
     joined_answer,
     load_if_study_file,
     map_studies,
-    resolve_source,
     source_kind,
-    verb,
 )
-from sweeps.grid.goals import Goal, read_goals, texts_of
 from sweeps.query.support_table import check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, check_name
@@ -84,6 +81,7 @@ def chances(
     >>> table.threads.values.tolist(), table.chance.values.tolist()
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
+    from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.uncertainty import SourceOverDraws, draw_dimension
     from sweeps.query.uncertainty import chances as chances_of
     from sweeps.scan.values import DatasetTable
@@ -169,6 +167,7 @@ def information(
     >>> round(table.evpi.item(), 3), table.threads.item(), table.attrs["next"]
     (0.18, 512, 'mem_latency')
     """
+    from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.uncertainty import information as information_of
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
@@ -238,6 +237,7 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
     cs_throughput at threads = 256: 4.19672, 90 % within 3.61229 and 5.00676 (monotone)
     """
     from dse.uncertain.output_law import output_law
+    from sweeps.grid.goals import Goal, texts_of
 
     loaded = load_if_study_file(source)
     if isinstance(loaded, ComparisonData):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from dse.progress import ProgressOption, show_progress
 from dse.study.study import StudyData
-from dse.verbs.query import SourceLike, map_studies, verb
+from dse.verbs.query import verb
+from dse.verbs.sources import SourceLike, map_studies
 from sweeps.runtime.interrupts import time_limited
 from symbolic.errors import DseError
 

@@ -14,7 +14,7 @@ from dse.display import warn_failures
 from dse.progress import ProgressOption
 from dse.study.comparison import ComparisonData, join_runs
 from dse.study.study import StudyData
-from dse.verbs.query import SourceLike, load_if_study_file, map_studies
+from dse.verbs.sources import SourceLike, load_if_study_file, map_studies
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.model import Model

@@ -26,7 +26,7 @@ import xarray as xr
 
 from dse.verbs.query import resolve_source, run_query_with_identity
 from dse.verbs.query import verb
-from dse.verbs.query import SourceLike
+from dse.verbs.sources import SourceLike
 
 __all__ = ["extremes"]
 
