@@ -51,7 +51,6 @@ from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, neare
 from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
 from symbolic.library import read_text_or_empty
 from symbolic.model import Model
-from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
 
@@ -506,6 +505,7 @@ def entry_number(entry: Entry, formula: str) -> float:
     110400000000.0
     """
     from symbolic.expression import parse, parse_value
+    from symbolic.ops import Node, interpret_arrays, references
 
     def number(name: str) -> float:
         value = entry.values[name].value
@@ -593,6 +593,7 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
 def formula_inputs(name: str, value: object) -> tuple[str, ...]:
     """Return the quantities in a formula; an empty tuple for a number."""
     from symbolic.expression import parse_value
+    from symbolic.ops import Node, references
 
     if not isinstance(value, str) or name not in TABLE or TABLE[name].is_label:
         return ()
