@@ -83,8 +83,8 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
             boxes = enclose(nodes, ranges, outward=False) if is_known else [None]
             if any(box != (0, 0, False) for box in boxes):
                 used.add(name)
-    kept = [each for each in assumed if (each.kind, each.entry) not in excluded]
-    return tuple(each for each in kept if each.name in used)
+    possible = [each for each in assumed if (each.kind, each.entry) not in excluded]
+    return tuple(each for each in possible if each.name in used)
 
 
 def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
