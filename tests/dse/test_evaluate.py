@@ -277,11 +277,11 @@ def test_a_list_of_machines_or_workloads_is_a_dimension() -> None:
     for machine, workload in itertools.product(machines, workloads):
         alone = dse.evaluate("ipp", machine=machine, workload=workload, **point)
         part = every.sel(machine=machine, workload=workload)
-        assert set(part.data_vars) == set(alone.data_vars)
-        for name in alone.data_vars:
-            np.testing.assert_array_equal(
-                np.broadcast_to(part[name], alone[name].shape), alone[name]
-            )
+        # inputs of an equation that some workload replaces are no outputs of all
+        assert set(alone.data_vars) - set(part.data_vars) <= {"misc_insts", "fp_fused_insts"}
+        for name in part.data_vars:
+            values = np.broadcast_to(part[name], alone[name].shape)
+            np.testing.assert_array_equal(values, alone[name])
     scalar = dse.evaluate("ipp", machine=machines, workload="svm", threads_per_block=256)
     assert "interval" not in scalar.time.attrs
     wrong: Any
