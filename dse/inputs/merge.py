@@ -164,7 +164,8 @@ def by_quantity_name(names: Mapping[str, str], value: Any) -> Any:
     """Replace symbols by ``names`` of quantities in formulas, lists, and the keys of mappings."""
     if isinstance(value, str):  # a symbol that is also a unit stands alone
         known = {symbol: name for symbol, name in names.items() if not is_unit(symbol)}
-        return names.get(value) or rewrite_formula(value, known)
+        text = names.get(value) or rewrite_formula(value, known)
+        return value if text == value else text  # a statistic is more than its text
     if isinstance(value, (list, tuple)):
         return type(value)(by_quantity_name(names, each) for each in value)
     if not isinstance(value, Mapping) or hasattr(value, "dims"):
@@ -173,8 +174,7 @@ def by_quantity_name(names: Mapping[str, str], value: Any) -> Any:
     if len({*resolved.values()}) < len(value):
         texts = [f"{n} ({full})" if full != n else n for n, full in resolved.items()]
         raise DseError(f"a quantity is given twice, among {', '.join(texts)}: keep one of them")
-    whole = (str, list, tuple)
-    each = [v if isinstance(v, whole) else by_quantity_name(names, v) for v in value.values()]
+    each = [by_quantity_name(names, v) if isinstance(v, Mapping) else v for v in value.values()]
     return dict(zip(resolved.values(), each, strict=True))
 
 
