@@ -170,7 +170,7 @@ def assumed_intervals(
     from dse.uncertain.assumed_draws import output_intervals
 
     grid, assumed = study.grid(draws=True), study._parts.assumed
-    used = used_inputs(study.grid((), where, draws=True), assumed)
+    used = used_inputs(grid, assumed, where)
     if not used or study.random_inputs is not None:
         return [{} for _ in rows], used
     intervals: list[dict[str, tuple[float, float]]] = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbolic.answer import value_text
+from symbolic.expression import parse_condition
 from symbolic.intervals import enclose, interval_of
 from symbolic.node import conjuncts
 from symbolic.ops import interpret_arrays, references
@@ -58,15 +59,17 @@ class AssumedInput:
         return {**row, "low": low, "high": high, "why": self.why}
 
 
-def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInput, ...]:
+def used_inputs(
+    grid: Grid, assumed: Sequence[AssumedInput], where: Sequence[str] = ()
+) -> tuple[AssumedInput, ...]:
     """Return the assumed inputs on which an output of a grid depends.
 
     An input is left out if enclosures prove that all quantities computed from it are 0, as the time
     of atomics in a kernel without atomics; or if a condition excludes its machine or workload.
     """
-    used: set[str] = set()
-    excluded = set()
-    tests = conjuncts([condition.node for condition in grid.conditions])
+    used, excluded = set[str](), set[tuple[str, str]]()
+    nodes = [parse_condition(text, grid.model.quantities) for text in where if assumed]
+    tests = conjuncts([*(condition.node for condition in grid.conditions), *nodes])
     for kind in grid.axes.keys() & {each.kind for each in assumed}:
         index, labels = label_index_name(kind), grid.axes[kind].labels
         decided = [test for test in tests if {*references(test)} == {index}]
@@ -83,13 +86,12 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
             boxes = enclose(nodes, ranges, outward=False) if is_known else [None]
             if any(box != (0, 0, False) for box in boxes):
                 used.add(name)
-    possible = [each for each in assumed if (each.kind, each.entry) not in excluded]
-    return tuple(each for each in possible if each.name in used)
+    return tuple(a for a in assumed if a.name in used and (a.kind, a.entry) not in excluded)
 
 
-def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
+def assumed_json(grid: Grid, assumed: Sequence[AssumedInput], where: Any = ()) -> dict[str, str]:
     """Return the attribute of a Dataset that lists its assumed inputs; an empty dict for none."""
-    rows = [each.to_dict() for each in used_inputs(grid, assumed)]
+    rows = [each.to_dict() for each in used_inputs(grid, assumed, where)]
     return {"assumed": json.dumps(rows)} if rows else {}
 
 

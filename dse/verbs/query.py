@@ -108,7 +108,7 @@ def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset, where: Any = 
 
         identity = (data._parts.model.name, data.text(), version())
         more = {"notes": dumps(data.notes)} if data.notes else {}
-        more |= assumed_json(data.grid((), where, draws=True), data._parts.assumed)
+        more |= assumed_json(data.grid(draws=True), data._parts.assumed, where)
         return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **more})
     # measurements have no model, but the assumptions under which they were read
     keys = (*_IDENTITY, "assumed" if "model" in data.attrs else "assumptions")
