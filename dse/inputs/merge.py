@@ -115,7 +115,7 @@ class StudyInputs:
     values: Mapping[str, float | Node | Leaf]
     labels: Mapping[str, str]
     switches: Mapping[str, str]
-    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]]
+    tables: Mapping[str, Mapping[str, Sequence[Any]]]
     origins: Mapping[str, str | Mapping[str, str]]
     assumptions: tuple[str, ...]
     laws: Mapping[str, str]
@@ -186,7 +186,7 @@ def merge_inputs(
     values: dict[str, float | Node | Leaf] = {}
     labels: dict[str, str] = {}
     switches: dict[str, str] = {}
-    tables: dict[str, dict[str, list[float | Node | None]]] = {}
+    tables: dict[str, dict[str, list[Any]]] = {}
     origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
@@ -230,18 +230,17 @@ def merge_inputs(
                         why=value.assumed,
                     )
                     assumed.append(row_of)
-            if row.is_label:
-                of = switches if row.is_switch else labels
-                of[name] = _entry_label(row, loaded, kind, folder)
-                origins[name] = _origin(loaded[0], name)
-                continue
             counted[name] = loaded
+            of = switches if row.is_switch else labels
+            missing = of.pop(name, row.default if row.is_switch else None)
             column: list[Any] = [
-                _set_value(row, entry.values[name].value, model, by_name)
-                if name in entry.values
-                else None
-                for entry in loaded
+                _entry_value(row, each, folder, model, by_name) if name in each.values else missing
+                for each in loaded
             ]
+            if row.is_label and len({*column}) == 1:
+                of[name] = column[0]
+                origins[name] = next(_origin(each, name) for each in loaded if name in each.values)
+                continue
             if kind not in by_name:
                 values[name] = column[0]
                 for table in tables.values():
@@ -278,7 +277,8 @@ def merge_inputs(
         origins[name] = (
             fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
         )
-    laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
+    cells = [cell for table in tables.values() for column in table.values() for cell in column]
+    laws = contents([*labels.values(), *(x for axis in axes for x in axis.labels), *cells])
     for axis in axes:
         if any(label in laws for label in axis.labels):
             origins[axis.name] = {t: laws.get(t, "axis of the study") for t in axis.labels}
@@ -321,18 +321,17 @@ def _origin(entry: Entry, name: str) -> str:
     return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
 
 
-def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
-    """Return the label that the files give to a quantity; raise an error if the files differ."""
-    labels = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
-    if len(labels) > 1:
-        raise DseError(
-            f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
-        )
-    first = next((entry for entry in entries if row.name in entry.values), entries[0])
+def _entry_value(
+    row: Quantity, entry: Entry, folder: PathBase, model: Model, axes: Mapping[str, Axis]
+) -> float | Node | Leaf | str:
+    """Return the value that a file gives to a quantity: a number, a formula, or a label."""
+    value = entry.values[row.name].value
+    if not row.is_label:
+        return _set_value(row, value, model, axes)
     # restrict the paths, because the user did not give them
     if not isinstance(folder, FileScope):
-        folder = FileScope(base_folder(folder), first.path.parent)
-    return read_label(row.name, str(labels.pop()), folder)
+        folder = FileScope(base_folder(folder), entry.path.parent)
+    return read_label(row.name, str(value), folder)
 
 
 def _set_value(
