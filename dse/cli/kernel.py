@@ -21,7 +21,7 @@ from dse.cli.options import (
 )
 from symbolic.answer import Answer, Table
 
-_BLOCK = "Size of a block in threads, default: 256; repeat it for a table of several blocks"
+_BLOCK = "Size of a block in threads, default: 256; repeat it to count several blocks"
 _GRID = (
     "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: the grid that the "
     "kernel's bounds checks need, else one block, to represent all"
@@ -37,6 +37,8 @@ _OUT = "File for the workload, or for a table of variants; default: print the wo
     "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
     "dse kernel examples/kernels/stencil2d.cu --block 32,8 --block 64,4 "
     "--set width=4096,height=4096 --out blocks.csv",
+    "dse kernel examples/kernels/softmax.cu --set columns=4096 --block 128 --block 256 "
+    "--out softmax.toml",
     "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
 )
 @click.argument(
@@ -81,10 +83,18 @@ def kernel(
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
         options = nonempty_options(options) | {"progress": True}
-        result = dse.kernel(path, times, entry, define=macros, **options)
+        blocks = options.get("block", ())
+        several_blocks = any(isinstance(each, tuple) for each in blocks)
+        if several_blocks and str(out).endswith(".toml"):
+            from dse.cuda.instruction_counts import join_blocks
+
+            each = [{**options, "block": block} for block in blocks]
+            counts = [dse.kernel(path, times, entry, define=macros, **one) for one in each]
+            result, several_blocks = join_blocks(counts), False
+        else:
+            result = dse.kernel(path, times, entry, define=macros, **options)
     if options.get("profile") is not None:
         return _profile_comparison(result, out)
-    several_blocks = any(isinstance(each, tuple) for each in options.get("block", ()))
     if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())

@@ -35,37 +35,38 @@ def find_invalid_values(
     pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
     for name, entry in pairs:
         value = entry.values.get(name)
-        for other, number in value.holds_for if value else ():
+        for other, numbers in value.holds_for if value else ():
             in_file = entry.values.get(other)
             now = changed.get(other, in_file.value if in_file else None)
-            if name in reasons or (number is None and other not in changed):
+            if name in reasons or (numbers is None and other not in changed):
                 continue
-            if number is None:
+            if numbers is None:
                 formula = in_file.value if in_file else ""
                 reasons[name] = (
                     f"{name} of the workload {entry.name} follows from {other} = {formula}, and "
                     f"the study gives {other} itself: give what is in this formula, count the "
-                    f"kernel for each block (dse kernel --block X,Y --block X,Y), or give {name} "
-                    "yourself"
+                    "kernel for each block in one file (dse kernel --block X,Y --block X,Y --out "
+                    f"FILE.toml), or give {name} yourself"
                 )
-            elif not _is_always_equal(now, number):
+            elif not _is_always_among(now, numbers):
+                known = " or ".join(f"{number:.15g}" for number in numbers)
                 reasons[name] = (
-                    f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
+                    f"{name} of the workload {entry.name} was counted for {other} = {known} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
-                    "these values (dse kernel; a table of blocks with --block for each), leave "
-                    f"{other} at {number:.15g}, or give {name} yourself"
+                    "these values (dse kernel --block for each, in one file), leave "
+                    f"{other} at {known}, or give {name} yourself"
                 )
     return reasons
 
 
-def _is_always_equal(value: Any, number: float) -> bool:
+def _is_always_among(value: Any, numbers: Sequence[float]) -> bool:
     if isinstance(value, Leaf):
         value = value.array
     if isinstance(value, Axis):
         value = value.values
     if isinstance(value, (Node, str)) or value is None:
         return False
-    return bool(np.all(np.asarray(value) == number))
+    return bool(np.isin(value, numbers).all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
