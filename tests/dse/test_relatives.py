@@ -448,3 +448,23 @@ def test_a_file_may_give_a_spread(tmp_path: Path) -> None:
 def test_a_spread_that_makes_no_sense_is_an_error(tmp_path: Path, line: str, error: str) -> None:
     with pytest.raises(DseError, match=error):
         dse.machine(write_machine(tmp_path, line))
+
+
+def test_many_assumed_inputs_are_only_named(tmp_path: Path) -> None:
+    path = tmp_path / "gpus.toml"
+    machines = ["a100_80", "h100_sxm", "l40s", "b200"]
+    (tmp_path / "triad.toml").write_text(Path(TRIAD).read_text())
+    path.write_text(
+        f'model = "{MODEL}"\nworkload = "triad.toml"\noutputs = ["time"]\n'
+        f"[axes]\nmachine = {json.dumps(machines)}\n"
+    )
+    words = ("optimum", str(path), "--minimize", "time", "--per", "machine")
+    lines = [line for line in run(*words).splitlines() if line.startswith("assumed")]
+    assert [line.split(":")[0].removeprefix("assumed of ") for line in lines[:-1]] == [
+        "l40s", "b200", "a100_80", "h100_sxm",
+    ]  # fmt: skip
+    assert "l2_bandwidth" in lines[0]
+    assert "--json" in lines[-1]
+    listed = json.loads(run(*words, "--json"))["assumed"]
+    assert {row["of"] for row in listed} == {*machines}
+    assert all(row["low"] < row["value"] < row["high"] for row in listed)
