@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,6 @@ _OUT = "File for the workload, or for a table of variants; default: print the wo
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
 def kernel(
     path: str,
-    entry: str,
-    times: dict[str, float],
-    define: dict[str, str],
     out: str | None,
     include: Sequence[str],
     **options: Any,
@@ -75,13 +73,21 @@ def kernel(
     CUDA source is compiled and disassembled, which needs the extra kernels. The count of an
     instruction is the product of the trip counts of its loops and the fractions of its branches.
     If one of these depends on the data, give it by --times. A cubin may come from any compiler,
-    such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
+    such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra. A
+    comment "// dse: --set n=4096 --grid n/256" in the source gives options that are left out.
     """
-    macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
+    from dse.analysis.launch import LaunchOptions, merge_launch, source_launch
+
     if len(options["block"]) == 1:
         (options["block"],) = options["block"]
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
+        if options["profile"] is None:  # else it has the launches
+            text = Path(path).read_text("utf-8", errors="ignore")
+            own = {each.name: options[each.name] for each in fields(LaunchOptions)}
+            options |= asdict(merge_launch(LaunchOptions(**own), source_launch(text, path)))
+        macros = {k: split_list([v]) if "," in v else v for k, v in options["define"].items()}
+        options |= {"define": macros}
         options = nonempty_options(options) | {"progress": True}
         blocks = options.get("block", ())
         several_blocks = any(isinstance(each, tuple) for each in blocks)
@@ -89,10 +95,9 @@ def kernel(
             from dse.cuda.instruction_counts import join_blocks
 
             each = [{**options, "block": block} for block in blocks]
-            counts = [dse.kernel(path, times, entry, define=macros, **one) for one in each]
-            result, several_blocks = join_blocks(counts), False
+            result, several_blocks = join_blocks([dse.kernel(path, **one) for one in each]), False
         else:
-            result = dse.kernel(path, times, entry, define=macros, **options)
+            result = dse.kernel(path, **options)
     if options.get("profile") is not None:
         return _profile_comparison(result, out)
     if several_blocks or any(isinstance(each, list) for each in macros.values()):

@@ -11,6 +11,7 @@ import numpy as np
 from dse.catalog.entries import Entry, machine, workload
 from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
+from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import LAW_READERS, contents, read_label
 from symbolic.errors import DseError, UnitError, nearest_hint
@@ -21,6 +22,8 @@ from symbolic.quantities import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeps.grid.grid import Grid
 
 
 def find_invalid_values(
@@ -130,6 +133,12 @@ class StudyInputs:
     def fixed_labels(self) -> dict[str, str]:
         """Labels that are the same in all configurations, including machine and workload."""
         return {**self.entries, **self.labels}
+
+    def build_grid(self, **changes: Any) -> Grid:
+        """Return the grid of the inputs; ``changes`` replace or add arguments."""
+        names = ("axes", "values", "switches", "tables", "invalid_values")
+        given = {"labels": self.fixed_labels} | {name: getattr(self, name) for name in names}
+        return build_grid(self.model, **{**given, **changes})
 
 
 def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:

@@ -24,7 +24,6 @@ from dse.inputs.merge import (
 from dse.study.file import study_arguments
 from dse.study.random import check_not_random, drop_axes, mean_and_error, statistic_axes
 from sweeps.grid.axes import parse_axis
-from sweeps.grid.build import build_grid
 from sweeps.grid.goals import Goal, check_top, goals_in_order, texts_of
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
@@ -176,7 +175,7 @@ class StudyData:
         if not wanted:
             return laws
         names = parts.model.outputs if self.outputs is None else self.outputs
-        grid = _build(parts, outputs=[parse_output(n, parts.model.quantities) for n in names])
+        grid = parts.build_grid(outputs=[parse_output(n, parts.model.quantities) for n in names])
         for each in used_inputs(grid, parts.assumed):
             name = each.name
             if each.kind in grid.axes and name not in laws:
@@ -277,8 +276,7 @@ class StudyData:
         statistics: list[str] = []
         if self.random_inputs:
             statistics = [n for name in names for n in mean_and_error(name, parts.model)]
-        grid = _build(
-            parts,
+        grid = parts.build_grid(
             outputs=tuple(dict.fromkeys([*names, *statistics])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
             compute_statistics=compute_statistics,
@@ -371,19 +369,6 @@ class StudyData:
             message = f"per names {name!r}, which is no axis of the study"
             check_name(name, self.grid().axes, message, "its axes are")
         self.grid(self._needed_quantities(best.goals), best.where)
-
-
-def _build(parts: StudyInputs, **more: Any) -> Grid:
-    return build_grid(
-        parts.model,
-        axes=parts.axes,
-        values=parts.values,
-        labels=parts.fixed_labels,
-        switches=parts.switches,
-        tables=parts.tables,
-        invalid_values=parts.invalid_values,
-        **more,
-    )
 
 
 def _hash_draws(parts: StudyInputs) -> str:

@@ -267,19 +267,15 @@ def build_grid(
         if name not in _FILE_AXES:
             definitions[name] = None
             leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
-    numbers: dict[str, dict[str, Sequence[Any]]] = {name: {} for name in axis_of}
-    columns: dict[str, tuple[str, Sequence[Any]]] = {}  # of labels
-    for of, table in (tables or {}).items():
-        for name, column in table.items():
-            if model.quantity(name).is_label:
-                columns[name] = of, column
-            else:
-                numbers[of][name] = column
+    columns: dict[str, tuple[str, Sequence[Any]]] = {}  # of labels, with their axis
     varying: dict[str, dict[str, Node]] = {}
-    for name, (of, column) in columns.items():
-        if model.quantity(name).is_switch:
-            varying[name] = {label: _is_at(axis_of[of], column, label) for label in column}
-    columns |= {axis.name: (axis.name, axis.labels) for axis in axes if axis.labels}
+    for axis in axes:
+        table = (tables or {}).get(axis.name, {})
+        table = {name: table[name] for name in table if model.quantity(name).is_label}
+        columns |= {name: (axis.name, column) for name, column in table.items()}
+        columns |= {axis.name: (axis.name, axis.labels)} if axis.labels else {}
+        for name in [name for name in table if model.quantity(name).is_switch]:
+            varying[name] = {label: _is_at(axis, table[name], label) for label in table[name]}
     for name, (of, column) in columns.items():
         if name not in _FILE_AXES and not model.quantity(name).is_switch:
             definitions[name] = None
@@ -288,7 +284,8 @@ def build_grid(
     definitions |= dict.fromkeys(places)
     leaves |= places
     for axis in axes:
-        _add_axis(axis, numbers[axis.name], definitions, leaves)
+        numbers = {n: c for n, c in (tables or {}).get(axis.name, {}).items() if n not in columns}
+        _add_axis(axis, numbers, definitions, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
     wanted = None
     if outputs is not None:

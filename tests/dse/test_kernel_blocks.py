@@ -310,3 +310,17 @@ def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:
     )
     with pytest.raises(DseError, match="counted = '64', expected a list of numbers"):
         dse.workload(str(path))
+
+
+def test_the_launch_of_a_comment_is_taken_for_options_that_are_left_out(tmp_path: Path) -> None:
+    source, out = str(KERNELS / "softmax.cu"), tmp_path / "softmax.toml"
+    given = {"--set": "columns=4096", "--grid": "8192", "--block": "256"}
+    for left_out in ({}, {"--set": "columns=2048"}, {"--block": "128"}):
+        options = [part for pair in (given | left_out).items() for part in pair]
+        assert (
+            CliRunner().invoke(main, ["kernel", source, *options, "--out", str(out)]).exit_code == 0
+        )
+        expected = out.read_text()
+        own = [part for pair in left_out.items() for part in pair]
+        assert CliRunner().invoke(main, ["kernel", source, *own, "--out", str(out)]).exit_code == 0
+        assert out.read_text() == expected
