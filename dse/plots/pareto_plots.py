@@ -89,30 +89,25 @@ def pareto(
     named = next((n for n, each in labels.items() if len({*each.tolist()}) <= MAX_SERIES), "")
     step = -(-across.size // _MAX_POINTS)
     words = words or f"{across.size:,} configurations" + f", every {step:,}th" * (step > 1)
-    ax, rest = axes_of(ax), STYLES["configurations"]
-    groups = list(dict.fromkeys(labels[named].tolist())) if named else [words]
-    styles = distinct_styles(groups, reserved=("front",)) if named else [rest]
-    for group, look in zip(groups, styles, strict=True):
-        own = labels[named] == group if named else np.full(across.size, True)
-        each = (
-            look.mark_options(5, mew=0.3) if named else look.line_options(ls="", marker="o", ms=4)
-        )
-        x, y = across[own][::step], up[own][::step]
-        ax.plot(x, y, rasterized=across.size > 2000, label=group, **each | {"zorder": 2})
+    column = labels[named] if named else np.full(across.size, words)
+    groups, ax = list(dict.fromkeys(column.tolist())), axes_of(ax)
+    looks = distinct_styles(groups, ["front"]) if named else [STYLES["configurations"]]
+    for group, look in zip(groups, looks, strict=True):
+        x, y = (each[column == group][::step] for each in (across, up))
+        style = look.mark_options(5, mew=0.3, zorder=2)
+        ax.plot(x, y, rasterized=across.size > 2000, label=group, **style)
     ends = DatasetTable(front, ()).values(goals)[0]
     along = np.argsort(signs[0] * ends[0])
     x, y = (sign * value[along] for sign, value in zip(signs, ends, strict=True))
     # the line runs on the side of dominated points
     stairs = "steps-post" if signs[0] > 0 else "steps-pre"
-    style: dict[str, Any] = {"mfc": "none", "ms": 10} if named else {}
-    style = STYLES["front"].points_options(drawstyle=stairs, **style)
+    style = STYLES["front"].points_options(drawstyle=stairs)
+    style |= {"mfc": "none", "ms": 10} if named else {}
     share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
     ax.plot(x, y, **style, label=f"{share}: {len(x):,} of them")
     further = [name for name in labels if name != named]
-    for point, k in (
-        zip(zip(x, y, strict=True), along, strict=True) if len(x) <= _MAX_LABELS else ()
-    ):
-        text = ", ".join(str(front[name].values[k]) for name in further)
+    for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
+        text = ", ".join(str(front[name].values[along[k]]) for name in further)
         ax.annotate(text, point, (6, 5), textcoords="offset points", fontsize=8, zorder=7)
     if epsilon:
         x, y = (s * lower_by_share(s * v, epsilon) for s, v in zip(signs, (x, y), strict=True))

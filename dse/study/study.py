@@ -134,9 +134,8 @@ class StudyData:
             from dse.uncertain.assumed_draws import drawn_quantities, with_drawn
             from dse.uncertain.draws import read_random
 
-            drawn: dict[tuple[str, str, str], str] = {}
-            laws = self._laws_with_assumed(parts, drawn)
-            model, laws = self._with_model_error(model, axes, laws, drawn)
+            drawn: dict[tuple[str, str, str], str] = self._cache.setdefault("drawn", {})
+            model, laws = self._with_model_error(model, axes, self._laws_with_assumed(parts))
             model = replace(model, quantities=drawn_quantities(model.quantities, drawn))
             uncertain = read_random(laws, model.quantities, self.folder)
             if uncertain is not None:
@@ -157,13 +156,10 @@ class StudyData:
             fit_inputs=self.fit,
         )
 
-    def _laws_with_assumed(
-        self, parts: StudyInputs, drawn: dict[tuple[str, str, str], str]
-    ) -> dict[str, Any]:
+    def _laws_with_assumed(self, parts: StudyInputs) -> dict[str, Any]:
         """Return the laws of the study, and on request the laws of inputs that nobody published.
 
-        Along an axis of machines, an input has a law for each machine that assumes it; its name is
-        added to ``drawn``.
+        Along an axis of machines, an input has a law for each machine that assumes it.
         """
         from dse.inputs.assumed import used_inputs
         from dse.uncertain.assumed_draws import name_for_label
@@ -180,18 +176,14 @@ class StudyData:
             name = each.name
             if each.kind in grid.axes and name not in laws:
                 name = name_for_label(name, each.entry)
-                drawn[each.kind, each.entry, each.name] = name
+                self._cache["drawn"][each.kind, each.entry, each.name] = name
             laws.setdefault(name, each.law)
         if not laws.keys() - {"draws", "seed", "correlation"}:
             raise DseError("random: assumed = true, but no output depends on an assumed input")
         return laws
 
     def _with_model_error(
-        self,
-        model: Model,
-        axes: Sequence[Axis],
-        laws: dict[str, Any],
-        drawn: dict[tuple[str, str, str], str],
+        self, model: Model, axes: Sequence[Axis], laws: dict[str, Any]
     ) -> tuple[Model, dict[str, Any]]:
         """Return the model and the laws, with the measured error in the time of a counted kernel.
 
@@ -217,12 +209,13 @@ class StudyData:
             result, law = with_model_error(model, name, given)
             if law is None:
                 break
-            key, columns = "model_error", law.columns
-            if labels:
-                own = {each: name_for_label(each, label) for each in columns}
-                drawn |= {("machine", label, each): new for each, new in own.items()}
-                key, columns = name_for_label(key, label), {own[n]: c for n, c in columns.items()}
-            laws[key] = replace(law, columns=columns)
+            if not labels:
+                laws["model_error"] = law
+                continue
+            own = {name: name_for_label(name, label) for name in law.columns}
+            self._cache["drawn"] |= {("machine", label, name): new for name, new in own.items()}
+            columns = {own[name]: column for name, column in law.columns.items()}
+            laws[name_for_label("model_error", label)] = replace(law, columns=columns)
         return result, laws
 
     def grid(

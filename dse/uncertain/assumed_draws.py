@@ -13,6 +13,7 @@ from dse.inputs.assumed import AssumedInput, used_inputs
 from dse.inputs.merge import StudyInputs
 from dse.uncertain.draws import RandomInputs
 from dse.uncertain.laws import read_input_law
+from symbolic.errors import DseError
 from symbolic.ops import interpret_arrays, reference
 from symbolic.quantities import TABLE, Quantity
 from symbolic.statistics import statistics_of
@@ -78,6 +79,9 @@ Drawn = Mapping[tuple[str, str, str], str]
 
 def drawn_quantities(quantities: Mapping[str, Quantity], drawn: Drawn) -> dict[str, Quantity]:
     """Return the quantities of a model and those that are drawn for single labels of an axis."""
+    if len({*drawn.values()}) < len(drawn):
+        names = ", ".join(dict.fromkeys(label for _, label, _ in drawn))
+        raise DseError(f"random: {names} differ in punctuation only: rename one of the files")
     return {**quantities} | {
         new: replace(quantities[name], name=new, meaning=f"{quantities[name].meaning} ({label})")
         for (_, label, name), new in drawn.items()
