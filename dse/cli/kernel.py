@@ -38,8 +38,6 @@ _OUT = "File for the workload, or for a table of variants; default: print the wo
     "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
     "dse kernel examples/kernels/stencil2d.cu --block 32,8 --block 64,4 "
     "--set width=4096,height=4096 --out blocks.csv",
-    "dse kernel examples/kernels/softmax.cu --set columns=4096 --block 128 --block 256 "
-    "--out softmax.toml",
     "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
 )
 @click.argument(

@@ -174,23 +174,21 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
         )
 
     def join(values: Sequence[float | str]) -> float | str:
-        if len({*values}) == 1:
-            return values[0]
-        text = str(values[-1])
+        text = values[-1]
         for size, value in zip(threads[-2::-1], values[-2::-1], strict=True):
             text = f"where({_BLOCK} == {size}, {value}, {text})"
-        return text
+        return values[0] if len({*values}) == 1 else text
 
     values = {n: join([each.formulas.get(n, each[n]) for each in counts]) for n in first}
     formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
     inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
-    declared = {n: row for each in counts for n, row in each.declared.items()}
     return replace(
         first,
         formulas=formulas,
         declared={
             n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
-            for n, (text, _) in declared.items()
+            for one in counts
+            for n, (text, _) in one.declared.items()
         },
         assumed={n: why for each in reversed(counts) for n, why in each.assumed.items()},
         holds_for={

@@ -65,11 +65,7 @@ def draw_inputs(inputs: Sequence[AssumedInput]) -> dict[str, Any]:
 
 
 def name_for_label(name: str, label: str) -> str:
-    """Return the name of the random quantity that is drawn for one label of an axis.
-
-    >>> name_for_label("l2_latency", "gpus/my-gpu.toml")
-    'l2_latency_of_gpus_my_gpu'
-    """
+    """Return the name of the random quantity for one label, such as ``l2_latency_of_l40s``."""
     return f"{name}_of_" + re.sub(r"\W", "_", label.removesuffix(".toml"))
 
 

@@ -5,11 +5,10 @@ double-precision, integer, special-function and tensor units, the L1 cache with 
 L2 cache, its atomics, DRAM, and the start of blocks. The board takes the time in which its power
 limit allows the energy of the instructions; the energies of bytes and of tensor units (see
 ``gemm``) are not counted. An energy does not depend on the clock, as nobody publishes the voltage
-curves of these boards: under a power limit, the fastest clock is therefore never worse. On a P100,
-the median energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz, and 50 %
-larger at 1.33 GHz (``clock_scaling`` has such a curve). The time of the slowest unit is a lower
-bound (the hierarchical roofline). Latency gives another bound: a single warp takes
-the cycles between its instructions, plus the latencies of its requests (each a mean over the levels
+curves of these boards: under a power limit, the fastest clock is never worse. On a P100, the median
+energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz, and 50 % at 1.33 GHz.
+The time of the slowest unit is a lower bound (the hierarchical roofline). A single warp takes the
+cycles between its instructions, plus the latencies of its requests (each a mean over the levels
 that serve it); a multiprocessor executes its warps in waves. If both bounds are close, neither
 hides the other completely, so they are joined as the root of the sum of squares. The sum of both
 bounds predicts left-out kernels worse. A norm of order two in place of the slowest unit lowers the
