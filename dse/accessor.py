@@ -146,13 +146,15 @@ class DatasetAccessor:
         return dse.advise(self.study, **{**self._point(point), **more})
 
     def _point(self, point: Mapping[str, Any] | None) -> dict[str, Any]:
+        from dse.arguments import require_mapping
+
         axes = str(self._ds.attrs.get("axes", "")).split() or self._study_tree().get("axes", ())
         given: Any = self._ds if point is None else point
         if hasattr(given, "coords"):
             given = given.isel(rank=0) if "rank" in given.dims else given
             given = {name: array.item() for name, array in given.coords.items() if not array.dims}
             given = {name: value for name, value in given.items() if name in axes}
-        return dict(given)
+        return dict(require_mapping(given, "point"))
 
     def _study_tree(self) -> Mapping[str, Any]:
         from symbolic.json_text import read_json

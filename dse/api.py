@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import dse
+from dse.call_checks import check_arguments
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.study import lazy
@@ -32,7 +34,7 @@ class VerbMethods:
     histogram = dse.histogram
     information = dse.information
     law = dse.law
-    lazy = lazy
+    lazy = check_arguments(lazy)
     meets = dse.meets
     optimum = dse.optimum
     pareto = dse.pareto
@@ -97,9 +99,9 @@ class Study(DisplayMixin, VerbMethods, StudyData):
     def __new__(
         cls,
         *,
-        model: str,
-        machine: str | None = None,
-        workload: str | None = None,
+        model: str | Path,
+        machine: str | Path | None = None,
+        workload: str | Path | None = None,
         axes: Mapping[str, Any] = {},
         set: Mapping[str, Any] = {},
         where: str | Sequence[str] = (),
@@ -115,8 +117,8 @@ class Study(DisplayMixin, VerbMethods, StudyData):
         cls,
         *,
         model: list[str] | tuple[str, ...],
-        machine: str | None = None,
-        workload: str | None = None,
+        machine: str | Path | None = None,
+        workload: str | Path | None = None,
         axes: Mapping[str, Any] = {},
         set: Mapping[str, Any] = {},
         where: str | Sequence[str] = (),
@@ -127,12 +129,13 @@ class Study(DisplayMixin, VerbMethods, StudyData):
         folder: PathBase = None,
         fit: Any = None,
     ) -> Comparison: ...
+    @check_arguments
     def __new__(
         cls,
         *,
-        model: str | Sequence[str],
-        machine: str | None = None,
-        workload: str | None = None,
+        model: str | Path | Sequence[str],
+        machine: str | Path | None = None,
+        workload: str | Path | None = None,
         axes: Mapping[str, Any] = {},
         set: Mapping[str, Any] = {},  # noqa: A002
         where: str | Sequence[str] = (),

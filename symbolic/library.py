@@ -354,7 +354,9 @@ def _load_single(name: str, base: Path | None) -> Model:
     return _load_file(path, path.stat().st_mtime_ns)
 
 
-def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
+def load_model(
+    spec: str | Path | Model, *, prefer: str | None = None, base: Path | None = None
+) -> Model:
     """Return the model that ``spec`` names, or the union of several: ``"occupancy + mwp_cwp"``.
 
     Each part is the name of a model, or the path of a ``.py`` file, relative to ``base``.
@@ -362,9 +364,9 @@ def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | Non
     """
     if isinstance(spec, Model):
         return spec
-    if not isinstance(spec, str):
+    if not isinstance(spec, (str, Path)):
         raise DseError(f"{spec!r} is no model: expected a name, names joined by +, or a path")
-    parts = [part.strip() for part in spec.split("+")]
+    parts = [part.strip() for part in str(spec).split("+")]
     models = [_load_single(part, base) for part in parts]
     return models[0] if len(models) == 1 and prefer is None else _join_models(models, prefer)
 

@@ -45,8 +45,7 @@ def run_study(
     from dse.progress import progress_listener
     from sweeps.store.layout import COMPRESSIONS
 
-    options: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
-    options |= {"compression": compression}
+    options: dict[str, Any] = {"fresh": fresh, "extend": extend, "compression": compression}
     check_store_options(store, client=client, workers=workers, **options)
     if compression is not None and compression not in COMPRESSIONS:
         known = " or ".join(map(repr, COMPRESSIONS))
@@ -59,7 +58,7 @@ def run_study(
 
         check_storable(study)
         with open_workers(client, workers) as pool:
-            options |= {"watch": watch, "pool": pool, "listener": listener}
+            options |= {"expand": expand, "watch": watch, "pool": pool, "listener": listener}
             return run_into_store(_check_store_name(store), study, **options)
 
 
