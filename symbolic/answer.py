@@ -191,6 +191,11 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
+def half_width_text(error: float, unit: str) -> str:
+    """Return the half-width of a confidence interval as text."""
+    return f"± {value_text(error, unit)}" if error else "exact"
+
+
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a cell of a :class:`Table` as readable text."""
     if isinstance(cell, tuple):

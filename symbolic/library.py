@@ -218,6 +218,9 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
                     f"{nearest_hint(needed, quantities)} (a new input is declared with "
                     f"dse.quantity({needed!r}, unit=..., meaning=...))"
                 )
+    names = {each for eq in equations for each in (eq.name, *eq.inputs)}
+    is_own = not module.__name__.startswith("symbolic.models.")
+    rules = [rule for rule in RULES if not is_own or names.intersection(rule.split())]
     if not equations:
         raise GraphError(f"{name} contains no equation: decorate a function with @dse.equation")
     yielded = tuple(dict.fromkeys(eq.name for eq in equations))
@@ -230,7 +233,7 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
         name=name,
         equations=tuple(equations),
         quantities=_add_flags(quantities, equations),
-        rules=RULES + tuple(getattr(module, "RULES", ())),
+        rules=(*rules, *getattr(module, "RULES", ())),
         outputs=outputs,
         families=_declarations(module, "FAMILIES", Family),
         guides=_declarations(module, "ADVICE", Guide),

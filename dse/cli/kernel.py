@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,20 @@ def kernel(
     instruction is the product of the trip counts of its loops and the fractions of its branches.
     If one of these depends on the data, give it by --times. A cubin may come from any compiler,
     such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
+    Comments "// dse: --set n=4096 ..." in the source give options that the command line does not.
     """
+    from dse.analysis.launch import LaunchOptions, file_launch, merge_launch
+
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     if len(options["block"]) == 1:
         (options["block"],) = options["block"]
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
+    given: dict[str, Any] = {"define": macros, "times": times, "entry": entry}
+    given |= {f.name: options.pop(f.name) for f in fields(LaunchOptions) if f.name in options}
     with input_errors():
-        options = nonempty_options(options) | {"progress": True}
-        result = dse.kernel(path, times, entry, define=macros, **options)
+        launch = merge_launch(LaunchOptions(**given), file_launch(Path(path)))
+        options = nonempty_options({**asdict(launch), **options}) | {"progress": True}
+        result = dse.kernel(path, **options)
     if options.get("profile") is not None:
         return _profile_comparison(result, out)
     several_blocks = any(isinstance(each, tuple) for each in options.get("block", ()))

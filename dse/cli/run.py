@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +84,10 @@ def _report(
     compiling: float,
     store: str | None,
     best: xr.Dataset | None,
+    where: Sequence[str],
 ) -> Answer:
     from dse.cli.export import byte_size
-    from dse.display import column_order, dataset_answer, failure_lines
+    from dse.display import column_order, dataset_answer, failure_lines, select_rows
     from dse.inputs.validity import validity_warnings
     from dse.study.plan import bytes_text, idle_axes_notes
 
@@ -147,7 +149,13 @@ def _report(
     if winners is not None:
         axes_of = [name for name in winners.data["over"] if name != "rank"]
         each = f" for each {' and '.join(axes_of)}" if axes_of else ""
-        (table,) = winners.tables
+        each += f", where {' and '.join(where)}" if where else ""
+        single = [axis.name for axis in grid.axes.values() if axis.size == 1]
+        variables = {n: v for n, v in winners.data["variables"].items() if n not in single}
+        shown = replace(winners, data={**winners.data, "variables": variables})
+        (table,) = select_rows(shown, winners.data["rows"]).tables
+        dropped = len(winners.data["variables"]) - len(variables)
+        table = replace(table, key_columns=table.key_columns - dropped)
         tables.append(replace(table, title=f"best, {winners.title}{each}:"))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
@@ -249,4 +257,5 @@ def run(
     seconds, compiling = time.monotonic() - began, compile_seconds() - compiled_before
     if outcome.failures:
         set_exit_status(1)
-    return _report(read, outcome, seconds, compiling, store, winners)
+    where = best.where if best is not None else ()
+    return _report(read, outcome, seconds, compiling, store, winners, where)

@@ -215,7 +215,7 @@ WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
         lambda: STUDY.explain(7),
         "dse.explain: too many positional arguments; its param",
     ),
-    (lambda: STUDY.lazy(expand="x"), "expand = 'x': expected True or False; help\(dse.Study.lazy"),
+    (lambda: STUDY.lazy(expand="x"), r"expand = 'x': expected True or False; help\(dse.Study.lazy"),
     (lambda: STUDY.run().dse.explain(7), "point = 7: expected a mapping from axes"),
     (
         lambda: lib.kernel("a.cu", 7),
