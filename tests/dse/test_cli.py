@@ -46,6 +46,19 @@ def test_run_tells_what_how_fast_which_and_where(run: Run) -> None:
     assert dict(ds.sizes) == {"threads_per_block": 3, "active_sms": 7}
 
 
+def test_run_shows_constraints_of_the_best_and_no_constant_axis(run: Run) -> None:
+    text = Path("study.toml").read_text().replace("[axes]", '[axes]\nworkload = ["svm"]')
+    Path("one.toml").write_text(text.replace('workload = "svm"\n', ""))
+    command = ("--minimize", "time", "--where", "active_sms <= 14")
+    lines = run("run", "one.toml", *command).stdout.splitlines()
+    place = lines.index("best, minimize time, where active_sms <= 14:")
+    assert "workload" not in lines[place + 1]
+    assert "active_sms" in lines[place + 1]
+    assert any(line.split() == ["workload", "1", "svm"] for line in lines)
+    rows = json.loads(run("run", "one.toml", *command, "--json").stdout)["best"]["rows"]
+    assert rows[0]["workload"] == "svm"
+
+
 def test_run_in_json(run: Run) -> None:
     data = document(
         run("run", "study.toml", "--store", "o.zarr", "--maximize", "occupancy", "--json")
