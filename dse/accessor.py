@@ -121,6 +121,21 @@ class DatasetAccessor:
         labels.attrs = {k: v for k, v in array.attrs.items() if not k.startswith("flag_")}
         return labels
 
+    def quantify(self) -> xr.Dataset:
+        """Return the Dataset with units of pint in place of the attributes ``units``.
+
+        Raises:
+            DseError: The package pint-xarray is not installed.
+        """
+        from symbolic.errors import DseError
+
+        try:
+            import pint_xarray  # noqa: F401
+        except ImportError as error:
+            way = "pip install 'simt-dse[pint]'"
+            raise DseError(f"units of pint need the package pint-xarray: {way}") from error
+        return self._ds.pint.quantify()
+
     def optimum(self, **query: Any) -> xr.Dataset:
         """Return the best configurations of the Dataset; see :func:`dse.optimum`."""
         return dse.optimum(self._ds, **query)

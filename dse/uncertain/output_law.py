@@ -48,21 +48,16 @@ _PIECES = sizes.OUTPUT_PIECES
 class OutputLaw(Report):
     """The law of an output at one configuration, as returned by :func:`dse.law`.
 
-    Attributes
-    ----------
-    text, unit : str
-        The formula and its unit.
-    at, place : dict, str
-        The configuration, and its text.
-    values, weights : array
-        If ``way`` is "enumerated", ascending values with their probabilities; otherwise draws,
-        grouped by replicate.
-    undefined : float
-        The probability that the configuration is infeasible; the law is conditional on feasibility.
-    way : str
-        "enumerated": all values and their probabilities are exact. "monotone": quantiles and CDF
-        are exact, because the output is proven monotone in its only random input; moments are from
-        draws. "draws": all results are estimated from draws, with errors.
+    Attributes:
+        text, unit (str): The formula and its unit.
+        at, place (dict, str): The configuration, and its text.
+        values, weights (array): If ``way`` is "enumerated", ascending values with their
+            probabilities; otherwise draws, grouped by replicate.
+        undefined (float): The probability that the configuration is infeasible; the law is
+            conditional on feasibility.
+        way (str): "enumerated": all values and their probabilities are exact. "monotone": quantiles
+            and CDF are exact, because the output is proven monotone in its only random input;
+            moments are from draws. "draws": all results are estimated from draws, with errors.
     """
 
     text: str

@@ -114,18 +114,12 @@ class Pieces:
 class Counts:
     """Independent counts of bins, given that they sum to ``items``.
 
-    Attributes
-    ----------
-    items : int
-        Sum of the counts.
-    bins : list of CountTable
-        The table of each kind of bins.
-    kinds : sequence of GroupKind
-        The kinds of groups.
-    log_total : float
-        Logarithm of the probability of the sum, by which results are divided.
-    reach : float
-        Distance from ``items`` beyond which the sum has a negligible probability.
+    Attributes:
+        items (int): Sum of the counts.
+        bins (list of CountTable): The table of each kind of bins.
+        kinds (sequence of GroupKind): The kinds of groups.
+        log_total (float): Logarithm of the probability of the sum, by which results are divided.
+        reach (float): Distance from ``items`` beyond which the sum has a negligible probability.
     """
 
     items: int
