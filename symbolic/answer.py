@@ -105,7 +105,7 @@ class Answer:
         return self.data
 
     def __repr__(self) -> str:
-        return f"<{self.kind}: {one_line(self.title)}>"
+        return f"<{self.kind}: {one_line(self.title.partition(chr(10))[0])}>"
 
     def __str__(self) -> str:
         facts = [f"  {name}: {text}" for name, text in self.facts.items()]
@@ -411,11 +411,13 @@ def to_html(answer: Answer) -> str:
     for table in tables:
         if table.rows:
             is_open = " open" if table.is_open else ""
-            title = escape_html(table.title or f"{len(table.rows):,} rows")
+            many = len(table.rows)
+            title = escape_html(table.title or f"{many:,} row{'s' * (many != 1)}")
             summary = f'<summary style="{_SUMMARY_STYLE}">{title}</summary>'
             parts.append(f"<details{is_open}>{summary}{_html_table(table)}</details>")
     if answer.certificate:
-        parts.append(f"<div>{escape_html(answer.certificate)}</div>")
+        text = escape_html(answer.certificate)
+        parts.append(f'<div style="white-space:pre-wrap">{text}</div>')
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -440,4 +442,5 @@ def _html_table(table: Table) -> str:
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<table style="margin:0.2em 0 0.4em 0">{body}</table>'
+    table_html = f'<table style="margin:0.2em 0 0.4em 0">{body}</table>'
+    return f'<div style="overflow-x:auto">{table_html}</div>'
