@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import xarray as xr
 from click.testing import CliRunner, Result
 
 import dse
@@ -227,6 +229,20 @@ def test_export(run: Run, ending: str) -> None:
         assert copy.equals(ds)
         assert copy.attrs["identity"] == ds.attrs["identity"]
     assert "exists: remove it" in run("export", "out.zarr", f"copy.{ending}", status=2).stderr
+    if ending == "csv":
+        assert '"computation bound"' in Path("copy.csv").read_text()
+    elif ending == "parquet":
+        assert "computation bound" in set(pd.read_parquet("copy.parquet").case)
+    else:
+        assert "computation_bound" in xr.open_dataset(f"copy.{ending}").case.attrs["flag_meanings"]
+
+
+def test_export_of_many_rows_recommends_parquet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("run", "study.toml", "--store", "out.zarr")
+    assert ".parquet" not in run("export", "out.zarr", "few.csv").stdout
+    monkeypatch.setattr("dse.cli.export._MANY_ROWS", 21)
+    assert "a .parquet file is smaller" in run("export", "out.zarr", "many.csv").stdout
+    assert "smaller" not in run("export", "out.zarr", "many.parquet").stdout
 
 
 def test_models(run: Run) -> None:

@@ -136,32 +136,32 @@ def answer_questions(folder: Path, *answers: str) -> tuple[str, str]:
     )
     os.close(there)
     os.write(here, "".join(f"{answer}\n" for answer in answers).encode())
-    asked = ""
+    prompts = ""
     with suppress(OSError):  # of a terminal that is closed
         while text := os.read(here, 1 << 16):
-            asked += text.decode().replace("\r", "")
+            prompts += text.decode().replace("\r", "")
     printed, _ = done.communicate(timeout=120)
     os.close(here)
-    assert done.returncode == 0, printed + asked
-    return printed, asked
+    assert done.returncode == 0, printed + prompts
+    return printed, prompts
 
 
 def test_three_questions_on_a_terminal_give_a_study_that_runs(run: Run, tmp_path: Path) -> None:
-    printed, asked = answer_questions(
+    printed, prompts = answer_questions(
         tmp_path, "svmm", "svm", "gtx 281", "gtx 280", "best", "clock"
     )
     assert "study2.toml" in printed
-    places = [asked.index(text) for text in ("'svmm' is no kernel", "'gtx 281' is no machine",
+    places = [prompts.index(text) for text in ("'svmm' is no kernel", "'gtx 281' is no machine",
               "'best' is no question")]  # fmt: skip
     assert places == sorted(places)
-    assert [asked.count(f"Which {what}") for what in ("machine", "question")] == [2, 2]
+    assert [prompts.count(f"Which {what}") for what in ("machine", "question")] == [2, 2]
     best = json.loads(run("run", "study2.toml", "--json", "--progress", "none").stdout)
     assert best["points"] == 6
     assert best["best"]["rows"][0]["core_clock"] == pytest.approx(1.3e9)
-    printed, asked = answer_questions(tmp_path, "", "", "")
+    printed, prompts = answer_questions(tmp_path, "", "", "")
     assert "study3.toml" in printed
-    assert "\n  shape   How does the result depend on the size" in asked
-    assert "block size" not in asked
+    assert "\n  shape   How does the result depend on the size" in prompts
+    assert "block size" not in prompts
     answer = json.loads(run("run", "study3.toml", "--json", "--progress", "none").stdout)
     assert len(answer["best"]["rows"]) == answer["points"] > 1  # one for each size
 

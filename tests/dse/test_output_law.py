@@ -157,7 +157,7 @@ def test_statistics_and_formulas_keep_their_units(run: Run) -> None:
     assert shares.unit.values.tolist() == ["s", "W"]
     stored = dse.sensitivity(study.run(), output="mean(time)")
     assert stored.unit.values.tolist() == ["s"]
-    assert study.quantiles("mean(time)", 0.5)["mean(time)"].attrs["units"] == "s"
+    assert study.quantiles("mean(time)", 0.5).objective.attrs["units"] == "s"
     printed = run("sensitivity", "u.toml", "--output", "mean(time)").stdout
     assert "mean(time): mean 31.47 ms, standard deviation 4.105 ms" in printed
     assert "1 configuration can be" in run("chances", "u.toml", "--minimize", "time").stdout
