@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import dse
+from symbolic.errors import DseError, check_name
+from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -57,7 +59,6 @@ class DatasetAccessor:
                 changed.
         """
         from dse.api import Comparison
-        from symbolic.json_text import read_json
 
         tree = self._study_tree()
         if "axes" in tree or not tree:
@@ -95,8 +96,6 @@ class DatasetAccessor:
         import numpy as np
 
         from sweeps.grid.dataset import read_flag_meanings
-        from symbolic.errors import DseError, check_name
-        from symbolic.json_text import read_json
 
         check_name(name, [*map(str, self._ds.variables)], f"{name!r} is no variable of the Dataset")
         array = self._ds[name]
@@ -127,8 +126,6 @@ class DatasetAccessor:
         Raises:
             DseError: The package pint-xarray is not installed.
         """
-        from symbolic.errors import DseError
-
         try:
             import pint_xarray  # noqa: F401
         except ImportError as error:
@@ -172,8 +169,6 @@ class DatasetAccessor:
         return dict(require_mapping(given, "point"))
 
     def _study_tree(self) -> Mapping[str, Any]:
-        from symbolic.json_text import read_json
-
         try:
             tree = read_json(self._ds.attrs["study"])
         except (KeyError, TypeError, ValueError):

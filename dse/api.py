@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 import dse
 from dse.call_checks import check_arguments
@@ -44,6 +44,20 @@ class VerbMethods:
     rule = dse.rule
     run = dse.run
     sensitivity = dse.sensitivity
+
+
+class _StudyArguments(TypedDict, total=False):
+    machine: str | Path | None
+    workload: str | Path | None
+    axes: Mapping[str, Any]
+    set: Mapping[str, Any]
+    where: str | Sequence[str]
+    outputs: Sequence[str] | None
+    prefer: str | None
+    best: Mapping[str, Any] | None
+    random: Mapping[str, Any]
+    folder: PathBase
+    fit: Any
 
 
 class Study(DisplayMixin, VerbMethods, StudyData):
@@ -96,38 +110,10 @@ class Study(DisplayMixin, VerbMethods, StudyData):
     __slots__ = ()
 
     @overload
-    def __new__(
-        cls,
-        *,
-        model: str | Path,
-        machine: str | Path | None = None,
-        workload: str | Path | None = None,
-        axes: Mapping[str, Any] = {},
-        set: Mapping[str, Any] = {},
-        where: str | Sequence[str] = (),
-        outputs: Sequence[str] | None = None,
-        prefer: str | None = None,
-        best: Mapping[str, Any] | None = None,
-        random: Mapping[str, Any] = {},
-        folder: PathBase = None,
-        fit: Any = None,
-    ) -> Self: ...
+    def __new__(cls, *, model: str | Path, **more: Unpack[_StudyArguments]) -> Self: ...
     @overload
     def __new__(  # type: ignore[misc]
-        cls,
-        *,
-        model: list[str] | tuple[str, ...],
-        machine: str | Path | None = None,
-        workload: str | Path | None = None,
-        axes: Mapping[str, Any] = {},
-        set: Mapping[str, Any] = {},
-        where: str | Sequence[str] = (),
-        outputs: Sequence[str] | None = None,
-        prefer: str | None = None,
-        best: Mapping[str, Any] | None = None,
-        random: Mapping[str, Any] = {},
-        folder: PathBase = None,
-        fit: Any = None,
+        cls, *, model: list[str] | tuple[str, ...], **more: Unpack[_StudyArguments]
     ) -> Comparison: ...
     @check_arguments
     def __new__(

@@ -24,8 +24,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "str": (str, "text"),
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
-    "Path": (PathLike, "a path"),
-    "PathLike[str]": (PathLike, "a path"),
+    **dict.fromkeys(("Path", "PathLike[str]"), (PathLike, "a path")),
     "Sequence[str]": (Iterable, "a list of texts"),
     "Mapping": (Mapping, "a mapping from names"),
     "Callable": (Callable, "a function"),
@@ -59,7 +58,6 @@ def check_arguments(function: _Function) -> _Function:
 
 
 def _check_signature(function: Callable[..., Any], args: Any, options: Mapping[str, Any]) -> None:
-    """Raise ArgumentError if arguments do not fit the signature of the function."""
     form = signature(function)
     names = [name for name in form.parameters if name not in ("cls", "self")]
     try:

@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from dse.delimited import split_commas
@@ -47,12 +46,6 @@ def split_sizes(text: str) -> tuple[int | str, ...]:
     ('ceil(n / block_x)', 16)
     """
     return tuple(int(each) if each.isdigit() else each for each in split_commas(text))
-
-
-def file_launch(path: Path) -> LaunchOptions:
-    """Return the launch in the comments of a kernel's file, as :func:`source_launch` reads it."""
-    text = "" if path.suffix == ".cubin" else path.read_text("utf-8", errors="replace")
-    return source_launch(text, str(path))
 
 
 def source_launch(source: str, name: str) -> LaunchOptions:

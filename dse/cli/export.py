@@ -1,6 +1,5 @@
 """The command `dse export`: write a stored dataset in another format."""
 
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,6 @@ import dse
 from dse.cli.command import command, input_errors
 from dse.cli.options import store_argument
 from symbolic.answer import Answer
-
-#: From this number of rows on, the command recommends Parquet in place of CSV.
-_MANY_ROWS = 10**6
 
 
 def byte_size(path: str | Path) -> int:
@@ -31,7 +27,7 @@ def export(store: str, out: str) -> Any:
     """Write a dataset in another format.
 
     The suffix of OUT chooses the format. Values, units, flags and attributes are preserved. CSV and
-    Parquet have the labels of cases and bounds; for more than a few million rows, take Parquet.
+    Parquet have the labels of cases and bounds; for more than a million rows, take Parquet.
     """
     from dse.progress import show_progress
     from dse.study.plan import bytes_text
@@ -44,6 +40,4 @@ def export(store: str, out: str) -> Any:
         dse.export(ds, path)
     size = byte_size(path)
     data = {"source": store, "written": path, "bytes": size}
-    is_long = path.suffix == ".csv" and prod(ds.sizes.values()) >= _MANY_ROWS
-    notes = ["a .parquet file is smaller and faster to write and to read"] if is_long else []
-    return Answer(title=f"{path} ({bytes_text(size)})", notes=notes, data=data)
+    return Answer(title=f"{path} ({bytes_text(size)})", data=data)

@@ -77,7 +77,7 @@ def kernel(
     such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
     Comments "// dse: --set n=4096 ..." in the source give options that the command line does not.
     """
-    from dse.analysis.launch import LaunchOptions, file_launch, merge_launch
+    from dse.analysis.launch import LaunchOptions, merge_launch, source_launch
 
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     if len(options["block"]) == 1:
@@ -86,7 +86,8 @@ def kernel(
     given: dict[str, Any] = {"define": macros, "times": times, "entry": entry}
     given |= {f.name: options.pop(f.name) for f in fields(LaunchOptions) if f.name in options}
     with input_errors():
-        launch = merge_launch(LaunchOptions(**given), file_launch(Path(path)))
+        text = Path(path).read_text("utf-8", errors="replace")
+        launch = merge_launch(LaunchOptions(**given), source_launch(text, path))
         options = nonempty_options({**asdict(launch), **options}) | {"progress": True}
         result = dse.kernel(path, **options)
     if options.get("profile") is not None:

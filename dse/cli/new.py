@@ -118,11 +118,8 @@ def _ask_study() -> Answer:
         except (DseError, OSError) as error:
             echo(f"{error}\n", err=True)
     texts = "".join(f"\n  {key:6}  {QUESTIONS[key][0]}" for key in drafts)
-
-    def check_question(text: str) -> None:
-        check_name(text, drafts, f"{text!r} is no question")
-
-    key = _ask(f"Which question?{texts}\n", next(iter(drafts)), check_question)
+    options: dict[str, Any] = {"type": click.Choice([*drafts]), "show_choices": False}
+    key = click.prompt(f"Which question?{texts}\n", next(iter(drafts)), err=True, **options)
     write_atomic(out, drafts[key], replace=False)
     title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
     return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})

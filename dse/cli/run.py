@@ -20,11 +20,7 @@ from dse.cli.command import (
     set_exit_status,
     warn_odd_numbers,
 )
-from dse.cli.optimum import (
-    compile_search_in_background,
-    find_winners,
-    watched_objective,
-)
+from dse.cli.optimum import compile_search_in_background, find_winners, watched_objective
 from dse.cli.options import (
     allow_named_files,
     axis_and_set_options,

@@ -12,12 +12,7 @@ import click
 
 import dse
 from dse.cli.command import Source, command, source_argument
-from dse.cli.options import (
-    figure_option,
-    names_option,
-    values_option,
-    where_option,
-)
+from dse.cli.options import figure_option, names_option, values_option, where_option
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 from symbolic.safe_text import one_line

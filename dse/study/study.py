@@ -460,16 +460,9 @@ def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
     check_top(top, f"{origin}: ")
     query = BestQuery(
         **{goals[0]: goal if isinstance(goal, str) else tuple(goal)},
-        per=_texts(tree.get("per"), f"{origin}: per"),
-        where=_texts(tree.get("where"), f"{origin}: where"),
+        per=texts_of(tree.get("per"), f"{origin}: per"),
+        where=texts_of(tree.get("where"), f"{origin}: where"),
         top=top,
     )
     goals_in_order(query.minimize, query.maximize)
     return query
-
-
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) else value or ()
-    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
-        raise DseError(f"{where} = {value!r}, expected text or a list of texts")
-    return tuple(listed)

@@ -237,12 +237,10 @@ def test_export(run: Run, ending: str) -> None:
         assert "computation_bound" in xr.open_dataset(f"copy.{ending}").case.attrs["flag_meanings"]
 
 
-def test_export_of_many_rows_recommends_parquet(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("run", "study.toml", "--store", "out.zarr")
-    assert ".parquet" not in run("export", "out.zarr", "few.csv").stdout
-    monkeypatch.setattr("dse.cli.export._MANY_ROWS", 21)
-    assert "a .parquet file is smaller" in run("export", "out.zarr", "many.csv").stdout
-    assert "smaller" not in run("export", "out.zarr", "many.parquet").stdout
+def test_export_of_many_rows_recommends_parquet(run: Run) -> None:
+    advice = "a million rows, take Parquet"
+    assert advice in " ".join(run("export", "--help").stdout.split())
+    assert "prefer them for more than a million rows" in " ".join(str(dse.export.__doc__).split())
 
 
 def test_models(run: Run) -> None:

@@ -152,7 +152,7 @@ def test_three_questions_on_a_terminal_give_a_study_that_runs(run: Run, tmp_path
     )
     assert "study2.toml" in printed
     places = [prompts.index(text) for text in ("'svmm' is no kernel", "'gtx 281' is no machine",
-              "'best' is no question")]  # fmt: skip
+              "'best' is not one of")]  # fmt: skip
     assert places == sorted(places)
     assert [prompts.count(f"Which {what}") for what in ("machine", "question")] == [2, 2]
     best = json.loads(run("run", "study2.toml", "--json", "--progress", "none").stdout)
