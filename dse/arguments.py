@@ -44,15 +44,6 @@ def require_path(value: Any, what: str = "store") -> str | Path:
     raise DseError(f"{what} = {short_repr(value)}: expected a path or URL, such as 'out.zarr'")
 
 
-def check_store_options(store: Any, **options: Any) -> None:
-    """Raise DseError if an option needs a store and there is none."""
-    for name, value in options.items():
-        if store is None and value is not None and value is not False:
-            raise DseError(
-                f"{name} needs a store, and none is given: give store='OUT.zarr' (--store)"
-            )
-
-
 def require_outputs(outputs: Any) -> tuple[str, ...]:
     """Return the names of outputs as a tuple; raise DseError if there is none."""
     from sweeps.grid.goals import texts_of

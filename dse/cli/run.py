@@ -150,9 +150,9 @@ def _report(
         variables = {n: v for n, v in winners.data["variables"].items() if n not in single}
         shown = replace(winners, data={**winners.data, "variables": variables})
         (table,) = select_rows(shown, winners.data["rows"]).tables
-        dropped = len(winners.data["variables"]) - len(variables)
-        table = replace(table, key_columns=table.key_columns - dropped)
-        tables.append(replace(table, title=f"best, {winners.title}{each}:"))
+        keys = table.key_columns - len(winners.data["variables"]) + len(variables)
+        title = f"best, {winners.title}{each}:"
+        tables.append(replace(table, key_columns=keys, title=title))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
     if outcome.old_store is not None:
