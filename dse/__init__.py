@@ -34,9 +34,7 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(_MODULE_OF[name])
     value = getattr(module, name)
     if isinstance(value, FunctionType) and _MODULE_OF[name] != "symbolic.ops":
-        from dse.call_checks import check_arguments
-
-        value = check_arguments(value)
+        value = importlib.import_module("dse.call_checks").check_arguments(value)
         setattr(module, name, value)
     globals()[name] = value
     return value
