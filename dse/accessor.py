@@ -129,8 +129,8 @@ class DatasetAccessor:
         try:
             import pint_xarray  # noqa: F401
         except ImportError as error:
-            way = "pip install 'simt-dse[pint]'"
-            raise DseError(f"units of pint need the package pint-xarray: {way}") from error
+            text = "units of pint need pint-xarray: pip install 'simt-dse[pint]'"
+            raise DseError(text) from error
         return self._ds.pint.quantify()
 
     def optimum(self, **query: Any) -> xr.Dataset:

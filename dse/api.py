@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
@@ -115,29 +116,15 @@ class Study(DisplayMixin, VerbMethods, StudyData):
     def __new__(  # type: ignore[misc]
         cls, *, model: list[str] | tuple[str, ...], **more: Unpack[_StudyArguments]
     ) -> Comparison: ...
-    @check_arguments
-    def __new__(
-        cls,
-        *,
-        model: str | Path | Sequence[str],
-        machine: str | Path | None = None,
-        workload: str | Path | None = None,
-        axes: Mapping[str, Any] = {},
-        set: Mapping[str, Any] = {},  # noqa: A002
-        where: str | Sequence[str] = (),
-        outputs: Sequence[str] | None = None,
-        prefer: str | None = None,
-        best: Mapping[str, Any] | None = None,
-        random: Mapping[str, Any] = {},
-        folder: PathBase = None,
-        fit: Any = None,
-    ) -> Any:
+    def __new__(cls, *_: Any, model: Any = None, **more: Any) -> Any:
         """Return the study of one model, or the comparison of a list of models."""
         if not isinstance(model, (list, tuple)):
             return object.__new__(cls)
-        data: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
-        data |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
-        return Comparison.from_models(cls, model, folder=folder, random=random, **data)
+        return Comparison.from_models(cls, model, **more)
+
+    if not TYPE_CHECKING:  # a type checker reads __new__
+        __init__ = check_arguments(StudyData.__init__)
+        __signature__ = signature(StudyData)
 
     def _answer(self) -> Answer:
         grid = self.grid()

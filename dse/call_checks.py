@@ -8,6 +8,7 @@ from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,7 @@ import numpy as np
 
 import dse
 from symbolic.errors import DseError, nearest_hint
+from symbolic.file_access import FileScope
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Types in annotations: the classes that are accepted, and the words for what is expected.
@@ -24,9 +26,13 @@ _TYPES: Mapping[str, tuple[Any, str]] = {
     "str": (str, "text"),
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
-    **dict.fromkeys(("Path", "PathLike[str]"), (PathLike, "a path")),
+    **dict.fromkeys(("Path", "PathLike"), (PathLike, "a path")),
+    "Sequence": (Iterable, "a list"),
     "Sequence[str]": (Iterable, "a list of texts"),
     "Mapping": (Mapping, "a mapping from names"),
+    "Start": (Mapping, "a mapping from names to values"),
+    "ColumnChoice": ((Mapping, Iterable, NoneType), "a list of names, or a mapping from names"),
+    "PathBase": ((Path, FileScope, NoneType), "a folder as a Path"),
     "Callable": (Callable, "a function"),
 }
 
@@ -47,6 +53,8 @@ def check_arguments(function: _Function) -> _Function:
         for name, value in options.items():
             if function.__annotations__.get(name) == "bool":
                 _check_type(function, name, "bool", value)
+        if function.__module__.startswith("symbolic."):  # their errors would come later
+            _check_signature(function, args, options)
         try:
             return function(*args, **options)
         except (TypeError, AttributeError, ValueError, LookupError) as error:
@@ -75,18 +83,33 @@ def _check_signature(function: Callable[..., Any], args: Any, options: Mapping[s
 
 def _check_type(function: Callable[..., Any], name: str, annotation: str, value: Any) -> None:
     """Raise ArgumentError if a value has none of the types in an annotation, if all are known."""
-    kinds = re.split(r" \| (?![^\[]*\])", annotation)
-    known = [_TYPES.get(kind) or _TYPES.get(kind.partition("[")[0], (object, "")) for kind in kinds]
-    is_text = isinstance(value, str)
-    if not any(isinstance(value, c) and not (is_text and c is Iterable) for c, _ in known):
+    if not _fits(value, annotation):
+        known = [_TYPES.get(kind) or _TYPES[kind.partition("[")[0]] for kind in _split(annotation)]
         words = " or ".join(words for _, words in known if words)
         raise ArgumentError(
             f"{name} = {short_repr(value)}: expected {words}; help({_title(function)}) explains it"
         ) from None
 
 
+def _fits(value: Any, annotation: str) -> bool:
+    """True if a value and its items have one of the types in an annotation, or one is unknown."""
+    for kind in _split(annotation):
+        base, _, inside = kind.partition("[")
+        if base not in _TYPES:
+            return True
+        if isinstance(value, _TYPES[base][0]) and (base == "str" or not isinstance(value, str)):
+            items = value.values() if base == "Mapping" else value if base == "Sequence" else ()
+            if all(_fits(item, inside[:-1].rpartition(", ")[2]) for item in items):
+                return True
+    return False
+
+
+def _split(annotation: str) -> list[str]:
+    return re.split(r" \| (?![^\[]*\])", annotation)
+
+
 def _title(function: Callable[..., Any]) -> str:
-    name = function.__qualname__.removesuffix(".__new__")
+    name = function.__qualname__.replace("StudyData.__init__", "Study")
     return f"dse.{name}" if name in dse._MODULE_OF else f"dse.Study.{name}"
 
 

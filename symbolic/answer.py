@@ -416,8 +416,7 @@ def to_html(answer: Answer) -> str:
             summary = f'<summary style="{_SUMMARY_STYLE}">{title}</summary>'
             parts.append(f"<details{is_open}>{summary}{_html_table(table)}</details>")
     if answer.certificate:
-        text = escape_html(answer.certificate)
-        parts.append(f'<div style="white-space:pre-wrap">{text}</div>')
+        parts.append(f'<div style="white-space:pre-wrap">{escape_html(answer.certificate)}</div>')
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -442,5 +441,4 @@ def _html_table(table: Table) -> str:
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    table_html = f'<table style="margin:0.2em 0 0.4em 0">{body}</table>'
-    return f'<div style="overflow-x:auto">{table_html}</div>'
+    return f'<div style="overflow-x:auto;margin:0.2em 0 0.4em 0"><table>{body}</table></div>'

@@ -184,10 +184,8 @@ class GridValues:
         self.weight = grid.points // math.prod(grid.shape(self.dims))
         self.conditions = tuple(condition.text for condition in grid.conditions)
         self.row = grid.model.quantities.get(text)
-        unit = formula_unit(text, grid.model.quantities) or "1"
-        self.attributes = {"long_name": text, "units": unit}
-        if self.row is not None:
-            self.attributes = variable_attributes(grid, text)
+        about = {"long_name": text, "units": formula_unit(text, grid.model.quantities) or "1"}
+        self.attributes = about if self.row is None else variable_attributes(grid, text)
         self.skipped_tiles = SkippedTiles()
 
     def gather(
@@ -292,10 +290,8 @@ class TableValues:
         self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
         self.conditions = condition_texts(ds, where)
         self.row = table.quantities.get(text)
-        unit = formula_unit(text, table.quantities) or "1"
-        self.attributes = {"long_name": text, "units": unit}
-        if self.row is not None:
-            self.attributes = dict(ds[text].attrs)
+        about = {"long_name": text, "units": formula_unit(text, table.quantities) or "1"}
+        self.attributes = about if self.row is None else dict(ds[text].attrs)
         self.skipped_tiles = SkippedTiles()
 
     def gather(

@@ -178,6 +178,12 @@ def test_of_several_models_the_answer_says_whose_it_is(tmp_path: Path) -> None:
 GIVEN: dict[str, Any] = {"machine": "gtx280", "threads_per_block": 128}
 #: The library and a study, without types.
 lib, STUDY = cast(Any, dse), cast(Any, Study(**SPEC))
+UNCERTAIN: Any = Study(
+    model="transit",
+    set={"intensity": 4, "lanes_width": 32, "ms_peak": 1, "threads": 64},
+    random={"mem_latency": dse.normal(600, 60)},
+)
+ROWS = {"threads_in_ms": [1, 2, 3], "attained_bandwidth": [1, 2, 3], "ms_transition": [9, 9, 9]}
 WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: lib.evaluate(5), "5 is no model: expected a name"),
     (lambda: lib.evaluate("gemm", machine=1), "machine = 1: expected a name or a path"),
@@ -191,6 +197,22 @@ WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
         "dse.Study: missing a required argument: 'model'; its parameters",
     ),
     (lambda: lib.Study(model=3), "model = 3: expected a name"),
+    (lambda: lib.Study("transit"), "dse.Study: too many positional arguments; its parameters"),
+    (lambda: lib.Study(model="a.py", folder=3), "folder = 3: expected a folder as a Path"),
+    (lambda: lib.Study(model=["transit", "gemm"], axis={}), "unexpected argument 'axis'; did you"),
+    (lambda: lib.kernel("examples/strided-sum.ptx", set={"steps": "a"}), "set = {'steps': 'a'}: "),
+    (
+        lambda: lib.kernel("examples/strided-sum.ptx", options=[7]),
+        r"options = \[7\]: expected a list",
+    ),
+    (
+        lambda: lib.fit("transit_supply", ROWS, free=["ms_peak_bandwidth"], start=7),
+        "start = 7: expected a mapping",
+    ),
+    (lambda: lib.discrete([1, 2], 7), "weights = 7: expected a list"),
+    (lambda: lib.quantity("a", unit=7), "unit = 7: expected text"),
+    (lambda: lib.equation(when=7), "when = 7: expected a mapping"),
+    (lambda: UNCERTAIN.information(maximize="threads", sets=7), "sets = 7: expected a list"),
     (
         lambda: lib.Study(model="gemm", axis={}),
         "argument 'axis'; did you mean 'axes'?; its parameters",
