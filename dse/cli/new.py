@@ -89,7 +89,7 @@ def new(kind: str | None, out: str | None, base: str | None) -> Any:
 
 
 def _ask_study() -> Answer:
-    """Ask for a subject, a machine, and a question that a study of them answers; write the study."""
+    """Ask for a subject, a machine, and a question that their study answers; write the study."""
     from dse.analysis import KERNEL_FILES
     from dse.analysis.draft import QUESTIONS, check_subject, count_kernel, draft_study
     from dse.catalog.entries import machine as load_machine

@@ -183,6 +183,7 @@ UNCERTAIN: Any = Study(
     set={"intensity": 4, "lanes_width": 32, "ms_peak": 1, "threads": 64},
     random={"mem_latency": dse.normal(600, 60)},
 )
+FREE = ["ms_peak_bandwidth"]
 ROWS = {"threads_in_ms": [1, 2, 3], "attained_bandwidth": [1, 2, 3], "ms_transition": [9, 9, 9]}
 WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: lib.evaluate(5), "5 is no model: expected a name"),
@@ -201,10 +202,6 @@ WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: lib.Study(model="a.py", folder=3), "folder = 3: expected a folder as a Path"),
     (lambda: lib.Study(model=["transit", "gemm"], axis={}), "unexpected argument 'axis'; did you"),
     (lambda: lib.kernel("examples/strided-sum.ptx", set={"steps": "a"}), "set = {'steps': 'a'}: "),
-    (
-        lambda: lib.kernel("examples/strided-sum.ptx", options=[7]),
-        r"options = \[7\]: expected a list",
-    ),
     (
         lambda: lib.fit("transit_supply", ROWS, free=["ms_peak_bandwidth"], start=7),
         "start = 7: expected a mapping",
