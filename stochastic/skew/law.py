@@ -12,8 +12,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.labels import law_array
 from stochastic.work.arguments import law_from_samples
 from stochastic.work.distribution import check_span

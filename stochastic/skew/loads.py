@@ -1,22 +1,16 @@
 """Compute laws of the loads of bins that share items: experts and tokens, ranks, rows, warps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.skew.law import Layout, Loads, RecordedLoads
 from stochastic.skew.shares import EvenLoads, FixedLoads, RandomLoads
 from stochastic.skew.weights import read_weights
 from stochastic.work.arguments import check_samples, normalize_weights
-
-_MOST_ITEMS = sizes.LOADS_ITEMS
-_MOST_BINS = sizes.LOADS_BINS
 
 
 def loads(
@@ -82,9 +76,9 @@ def loads(
     if len(named) > 1:
         raise LawError(f"{' and '.join(named)}: expected one of them at most")
     if items is not None:
-        items = check_integer("items", items, least=0, most=_MOST_ITEMS, example=131_072)
+        items = check_integer("items", items, least=0, most=sizes.LOADS_ITEMS, example=131_072)
     if bins is not None:
-        bins = check_integer("bins", bins, least=1, most=_MOST_BINS, example=256)
+        bins = check_integer("bins", bins, least=1, most=sizes.LOADS_BINS, example=256)
     if counts is not None and not isinstance(counts, str):
         return _load_trace(items, bins, counts, groups, tile)
     if items is None:
