@@ -142,4 +142,4 @@ def warn_failures(failures: Sequence[Failure]) -> None:
     """Warn of points that could not be computed; the warning points to the caller of the verb."""
     import warnings
 
-    warnings.warn("; ".join(failure_lines(failures)), stacklevel=3)
+    warnings.warn("; ".join(failure_lines(failures)), stacklevel=4)

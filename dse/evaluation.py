@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: str | Model,
+    model: str | Path | Model,
     *,
-    machine: str | None = None,
-    workload: str | None = None,
+    machine: str | Path | None = None,
+    workload: str | Path | None = None,
     outputs: Sequence[str] | None = None,
     prefer: str | None = None,
     fit: Any = None,
@@ -66,13 +67,14 @@ def evaluate(
     10.0
     """
     from dse.inputs.fit_file import read_fits
-    from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
+    from dse.inputs.merge import by_quantity_name, entry_name, merge_inputs, with_declared
     from dse.inputs.provenance import provenance_attributes
     from dse.study.possible import all_indices, impossible_points
     from dse.uncertain.assumed_draws import output_intervals
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
 
+    machine, workload = entry_name("machine", machine), entry_name("workload", workload)
     joined = with_declared(load_model(model, prefer=prefer), workload)
     outputs = None if outputs is None else texts_of(outputs, "outputs")
     values = by_quantity_name(joined, values)
@@ -108,7 +110,7 @@ def evaluate(
     )
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
     if failed := failures_of(grid, grid.outputs):
-        warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
+        warnings.warn("; ".join(failure_lines(failed)), stacklevel=3)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
     if passed := impossible_points(grid, parts, all_indices(grid)):

@@ -105,7 +105,7 @@ class Answer:
         return self.data
 
     def __repr__(self) -> str:
-        return f"<{self.kind}: {one_line(self.title)}>"
+        return f"<{self.kind}: {one_line(self.title.partition(chr(10))[0])}>"
 
     def __str__(self) -> str:
         facts = [f"  {name}: {text}" for name, text in self.facts.items()]
@@ -189,6 +189,11 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
         return f"{number / factor:.4g} {letters}{unit}"
     text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
+
+
+def half_width_text(error: float, unit: str) -> str:
+    """Return the half-width of a confidence interval as text."""
+    return f"± {value_text(error, unit)}" if error else "exact"
 
 
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
@@ -406,11 +411,12 @@ def to_html(answer: Answer) -> str:
     for table in tables:
         if table.rows:
             is_open = " open" if table.is_open else ""
-            title = escape_html(table.title or f"{len(table.rows):,} rows")
+            many = len(table.rows)
+            title = escape_html(table.title or f"{many:,} row{'s' * (many != 1)}")
             summary = f'<summary style="{_SUMMARY_STYLE}">{title}</summary>'
             parts.append(f"<details{is_open}>{summary}{_html_table(table)}</details>")
     if answer.certificate:
-        parts.append(f"<div>{escape_html(answer.certificate)}</div>")
+        parts.append(f'<div style="white-space:pre-wrap">{escape_html(answer.certificate)}</div>')
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -435,4 +441,4 @@ def _html_table(table: Table) -> str:
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<table style="margin:0.2em 0 0.4em 0">{body}</table>'
+    return f'<div style="overflow-x:auto;margin:0.2em 0 0.4em 0"><table>{body}</table></div>'

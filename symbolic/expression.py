@@ -546,6 +546,19 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
     return require_number(parser.formula, parser.parse()).node
 
 
+def formula_unit(text: str, quantities: Mapping[str, Quantity]) -> str:
+    """Return the unit of a formula: that of a quantity or statistic, or the base unit.
+
+    >>> from symbolic.quantities import TABLE
+    >>> formula_unit("max(time, 1 ms)", TABLE), formula_unit("time / time", TABLE)
+    ('s', '')
+    """
+    if text in quantities:
+        return quantities[text].unit
+    parser = _Parser(text, quantities)
+    return parser._statistic_unit(parser.parse())
+
+
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """Parse a formula that is true or false, and return its node.
 

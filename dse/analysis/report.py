@@ -42,27 +42,20 @@ _LEAST_COLUMN = 0.1
 class AnswerOfVariant:
     """The answer for one machine and one variant of a kernel.
 
-    Attributes
-    ----------
-    time, time_low, time_high : float
-        Predicted time and the ends of its interval [s]; NaN where ``status`` has the reason.
-    interval : ErrorInterval
-        The measured errors behind the interval.
-    chance : float
-        Probability that this variant is the fastest on its machine.
-    bottleneck : str
-        The limit with the largest share of the time.
-    limits : mapping of str to float
-        Share of each limit in the time, the largest first.
-    moves : tuple of Move, or None
-        Changes of inputs that would help, the most helpful first; None if they were not computed.
-    assumed : sequence of str
-        Assumptions about the kernel and the machine.
-    roofline : mapping of str to float
-        Quantities of the model ``roofline``: operations, bytes, and their ratios at each level of
-        memory; empty where the model of the time gives no bytes.
-    model, why_model : str
-        The model, and why no other model was used.
+    Attributes:
+        time, time_low, time_high (float): Predicted time and the ends of its interval [s]; NaN
+            where ``status`` has the reason.
+        interval (ErrorInterval): The measured errors behind the interval.
+        chance (float): Probability that this variant is the fastest on its machine.
+        bottleneck (str): The limit with the largest share of the time.
+        limits (mapping of str to float): Share of each limit in the time, the largest first.
+        moves (tuple of Move, or None): Changes of inputs that would help, the most helpful first;
+            None if they were not computed.
+        assumed (sequence of str): Assumptions about the kernel and the machine.
+        roofline (mapping of str to float): Quantities of the model ``roofline``: operations, bytes,
+            and their ratios at each level of memory; empty where the model of the time gives no
+            bytes.
+        model, why_model (str): The model, and why no other model was used.
     """
 
     machine: str
@@ -105,13 +98,11 @@ class AnswerOfVariant:
 class Analysis(Report):
     """Answers for machines and variants of one kernel or workload.
 
-    Attributes
-    ----------
-    subject : str
-    answers : tuple of AnswerOfVariant
-        Machine by machine, the fastest variant first; variants without an answer come last.
-    counters : tuple of dict
-        Counted and measured values, if a profile was given.
+    Attributes:
+        subject (str): The kernel or workload.
+        answers (tuple of AnswerOfVariant): Machine by machine, the fastest variant first; variants
+            without an answer come last.
+        counters (tuple of dict): Counted and measured values, if a profile was given.
     """
 
     subject: str

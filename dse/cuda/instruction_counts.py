@@ -67,31 +67,24 @@ FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 class KernelCounts(DisplayMixin, Mapping[str, float]):
     """Quantities of a kernel at a launch, by their names.
 
-    Attributes
-    ----------
-    formulas : mapping
-        Formulas of quantities that depend on arguments of the launch.
-    declared : mapping
-        Quantities of this kernel alone, with meaning and value or formula: its arguments, values
-        that depend on data, and how often parts of it run.
-    numbers : mapping
-        Average instructions of a warp by class and in total (``all``); memory requests, and sectors
-        per request; ``flops`` of a thread; ``floating``: floating-point instructions including
-        special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain.
-    origin : str
-        File, kernel and architecture.
-    assumed : mapping
-        Assumptions, by the quantities that they concern.
-    left_out : sequence of str
-        Source code that was not compiled, as it is not for the device, and why.
-    holds_for : mapping
-        Quantities that were enumerated for this launch, with the names of the arguments and sizes
-        that they depend on. A study that changes one of these is refused.
-    labels : mapping
-        Labels of the kernel: ``tensor_type``, the number type of its tensor instructions.
-    counted_blocks : sequence of int
-        Numbers of threads of the blocks that were counted; empty for one block.
+    Attributes:
+        formulas (mapping): Formulas of quantities that depend on arguments of the launch.
+        declared (mapping): Quantities of this kernel alone, with meaning and value or formula: its
+            arguments, values that depend on data, and how often parts of it run.
+        numbers (mapping): Average instructions of a warp by class and in total (``all``); memory
+            requests, and sectors per request; ``flops`` of a thread; ``floating``: floating-point
+            instructions including special functions, as profilers count. ``ilp``: instructions of a
+            block divided by the length of its longest dependent chain.
+        origin (str): File, kernel and architecture.
+        assumed (mapping): Assumptions, by the quantities that they concern.
+        left_out (sequence of str): Source code that was not compiled, as it is not for the device,
+            and why.
+        holds_for (mapping): Quantities that were enumerated for this launch, with the names of the
+            arguments and sizes that they depend on. A study that changes one of these is refused.
+        labels (mapping): Labels of the kernel: ``tensor_type``, the number type of its tensor
+            instructions.
+        counted_blocks (sequence of int): Numbers of threads of the blocks that were counted; empty
+            for one block.
     """
 
     quantities: Mapping[str, float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,6 +140,13 @@ class StudyInputs:
         names = ("axes", "values", "switches", "tables", "invalid_values")
         given = {"labels": self.fixed_labels} | {name: getattr(self, name) for name in names}
         return build_grid(self.model, **{**given, **changes})
+
+
+def entry_name(kind: str, value: object) -> str | None:
+    """Return the name or path of a machine or workload as text; raise DseError if it is neither."""
+    if value is not None and not isinstance(value, (str, PathLike)):
+        raise DseError(f"{kind} = {value!r}: expected a name or a path")
+    return None if value is None else fspath(value)
 
 
 def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:

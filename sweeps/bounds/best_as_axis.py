@@ -88,9 +88,7 @@ def _replace_best(
     tests = [test for test in tests if test is not others[0]]
     holds = both(*tests, *valid, node > -math.inf, moved > -math.inf)
     return InnerAxes(
-        root=constant(where(holds, moved, math.inf)),
-        leaves=inner,
-        sizes={**known.sizes, **lengths},
+        root=constant(where(holds, moved, math.inf)), leaves=inner, sizes={**known.sizes, **lengths}
     )
 
 
