@@ -6,6 +6,7 @@ raise an error that names the primitive to use.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -134,6 +135,10 @@ def constant(value: Any) -> Node:
             "a whole number in it is beyond the largest float, 1.8e308: write inf, or another unit"
         )
     return Node("constant", (value,))
+
+
+#: Nodes of infinity and NaN; equal nodes are the same object.
+INFINITE, UNDEFINED = constant(math.inf), constant(math.nan)
 
 
 def reference(name: str) -> Node:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from symbolic.equation import Equation, Validity, equation
 from symbolic.models._labels import by_label
@@ -50,6 +50,12 @@ DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
 #: Possible numbers of blocks that share the sums of one tile.
 SPLITS = (1, 4, 16)
+#: Rows and columns of the tile and number of parts, for each value of ``gemm_tile``.
+CHOICES = tuple((*tile, split) for split in SPLITS for tile in TILES)
+CHOICE_NAMES = {
+    place: f"{rows}x{columns}" + (f"_in_{split}_parts" if split > 1 else "")
+    for place, (rows, columns, split) in enumerate(CHOICES)
+}
 #: Time of the launch that adds the parts of shared sums; 2.4 to 2.8 us on three GPUs. [s]
 MERGE_TIME = 2.6e-6
 
@@ -213,68 +219,152 @@ def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
     return mem_bandwidth * gemm_dram_share
 
 
-def _product_cost(number: NumberType, label: str) -> Equation:
-    """Return the equation of the best tile and split of a number type.
+TILES_AND_WAVES = f"{GUIDE}, 2 and 3; waves overlap as in Stream-K (Osama 2023)"
+COST_INPUTS = (
+    *("product_rows", "product_columns", "product_depth", "element_bytes", "n_sms", "gemm_rate"),
+    *("gemm_operand_rate", "gemm_wave_overlap", "gemm_operations"),
+    *("weight_miss_share", "activation_miss_share", "gemm_dram_rate"),
+)
+
+
+def tile_costs(tiles, split, step, m, n, k, element_bytes, n_sms, rate, operand_rate, overlap, *_):
+    """Return, for each tile, the times of tensor cores and of operand reads for each operation.
 
     Times are divided by the operations factor by factor: so each factor has tight bounds over a
     box of shapes, which a certified optimum needs.
     """
+    operand = element_bytes / (2 * n_sms * operand_rate)
+    cost = divide(1, rate, at_zero=math.inf)
+    depth = maximum(ceil(k / (split * step)) * (split * step) / k, 1)
+    result = []
+    for rows, columns in tiles:
+        across, down = ceil(m / rows), ceil(n / columns)
+        # operations of whole tiles over those of the product
+        padded = depth * maximum(across * rows / m, 1) * maximum(down * columns / n, 1)
+        waves = across * down * split / n_sms
+        idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
+        filled = (1 - overlap) * last + overlap * idle
+        edges = (rows + columns) / (rows * columns)
+        result.append((filled * padded * cost, idle * padded * edges * operand))
+    return result
 
-    def product_cost(
-        product_rows,
-        product_columns,
-        product_depth,
-        element_bytes,
-        n_sms,
-        gemm_rate,
-        gemm_operand_rate,
-        weight_miss_share,
-        activation_miss_share,
-        gemm_dram_rate,
-        gemm_wave_overlap,
-        gemm_operations,
-    ):
+
+def split_costs(number, *inputs):
+    """Return, for each split, the fourth powers of its tiles and the time of the best of them.
+
+    ``inputs`` are ``COST_INPUTS``; the times are for each operation.
+    """
+    m, n, k, element_bytes, n_sms, _, operand_rate, _, operations, *missed, dram_rate = inputs
+    weights, activations = missed[0] / (2 * m), missed[1] / (2 * n)
+    dram = power((weights + activations) * element_bytes / dram_rate, 4)
+    result = []
+    for split in number.splits:
+        times = tile_costs(number.tiles, split, number.step, *inputs)
+        powers = [power(work, 4) + power(moved, 4) for work, moved in times]
+        merge = 0.0
+        if split > 1:  # partial sums of four bytes are written and read
+            merge = MERGE_TIME / operations + 4 * split / (k * n_sms * operand_rate)
+        result.append((powers, sqrt(sqrt(minimum(*powers) + dram)) + merge))
+    return result
+
+
+def _first_least(values, labels):
+    """Return the label of the first of the least values."""
+    least, result = values[0], labels[0]
+    for value, label in zip(values[1:], labels[1:], strict=True):
+        result = where(value < least, label, result)
+        least = minimum(least, value)
+    return result
+
+
+def _equations_of_best(number: NumberType, label: str) -> tuple[Equation, Equation]:
+    def product_cost(*inputs):
         """Time of the best tile and split, for each operation. [s]"""
-        weights = weight_miss_share / (2 * product_rows)
-        activations = activation_miss_share / (2 * product_columns)
-        dram = power((weights + activations) * element_bytes / gemm_dram_rate, 4)
-        operand = element_bytes / (2 * n_sms * gemm_operand_rate)
-        cost = divide(1, gemm_rate, at_zero=math.inf)
-        result = []
-        for split in number.splits:
-            step = split * number.step
-            depth = maximum(ceil(product_depth / step) * step / product_depth, 1)
-            fourth_powers = []
-            for rows, columns in number.tiles:
-                across, down = ceil(product_rows / rows), ceil(product_columns / columns)
-                # operations of whole tiles over those of the product
-                height = maximum(across * rows / product_rows, 1)
-                padded = depth * height * maximum(down * columns / product_columns, 1)
-                waves = across * down * split / n_sms
-                idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
-                filled = (1 - gemm_wave_overlap) * last + gemm_wave_overlap * idle
-                work = filled * padded * cost
-                moved = idle * padded * ((rows + columns) / (rows * columns)) * operand
-                fourth_powers.append(power(work, 4) + power(moved, 4))
-            merge = 0.0
-            if split > 1:  # partial sums of four bytes are written and read
-                sums = 4 * split / (product_depth * n_sms * gemm_operand_rate)
-                merge = MERGE_TIME / gemm_operations + sums
-            result.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
-        return minimum(*result)
+        return minimum(*(cost for _, cost in split_costs(number, *inputs)))
 
-    source = f"{GUIDE}, 2 and 3, over tiles and splits; waves overlap as in Stream-K (Osama 2023)"
-    made: Equation = equation(product_cost, source=source, when={"dtype": label})
-    return made
+    def gemm_tile(*inputs):
+        """Tile and split that take the least time; the first of several."""
+        powers, costs = zip(*split_costs(number, *inputs), strict=True)
+        best = [
+            _first_least(of_split, [float(CHOICES.index((*tile, split))) for tile in number.tiles])
+            for of_split, split in zip(powers, number.splits, strict=True)
+        ]
+        return _first_least(costs, best)
+
+    known: Any = {"source": TILES_AND_WAVES, "when": {"dtype": label}, "inputs": COST_INPUTS}
+    return equation(product_cost, **known), equation(gemm_tile, flags=CHOICE_NAMES, **known)
 
 
-product_cost = tuple(_product_cost(number, label) for label, number in TYPES.items())
+BEST = tuple(one for label, number in TYPES.items() for one in _equations_of_best(number, label))
 
 
 @equation(source="by definition")
 def product_time(product_cost, gemm_operations):
     """Time of the best tile and split. [s]"""
     return product_cost * gemm_operations
+
+
+def _property_of_tile(name: str, place: int) -> Equation:
+    def entry(gemm_tile):
+        """Property of the best tile and split."""
+        result = float(CHOICES[-1][place])
+        for index in reversed(range(len(CHOICES) - 1)):
+            result = where(gemm_tile <= index, float(CHOICES[index][place]), result)
+        return result
+
+    made: Equation = equation(entry, name=name, source="by definition")
+    return made
+
+
+OF_TILE = tuple(
+    _property_of_tile(name, place)
+    for place, name in enumerate(("gemm_tile_rows", "gemm_tile_columns", "gemm_splits"))
+)
+
+
+@equation(source=f"{GUIDE}, 2")
+def gemm_blocks(product_rows, product_columns, gemm_tile_rows, gemm_tile_columns, gemm_splits):
+    """Blocks of the product. [blocks]"""
+    across, down = product_rows / gemm_tile_rows, product_columns / gemm_tile_columns
+    return ceil(across) * ceil(down) * gemm_splits
+
+
+@equation(source=f"{GUIDE}, 3: wave quantization")
+def gemm_waves(gemm_blocks, n_sms):
+    """Waves of blocks: one block for each multiprocessor at a time. [waves]"""
+    return ceil(gemm_blocks / n_sms)
+
+
+@equation(source=f"{GUIDE}, 3: wave quantization")
+def gemm_last_wave_share(gemm_blocks, gemm_waves, n_sms):
+    """Share of the multiprocessors that have a block in the last wave. [ratio]"""
+    return (gemm_blocks - (gemm_waves - 1) * n_sms) / n_sms
+
+
+gemm_depth_step = _by_type(
+    "gemm_depth_step", "by definition", {t: float(one.step) for t, one in TYPES.items()}
+)
+_CHOSEN = ("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_depth_step", *COST_INPUTS)
+
+
+@equation(source=TILES_AND_WAVES, inputs=_CHOSEN)
+def gemm_tensor_time(rows, columns, split, step, *inputs):
+    """Time of the tensor cores, with padding and the wait for the last wave. [s]"""
+    cost, _ = tile_costs([(rows, columns)], split, step, *inputs)[0]
+    return cost * inputs[COST_INPUTS.index("gemm_operations")]
+
+
+@equation(source=TILES_AND_WAVES, inputs=_CHOSEN)
+def gemm_operand_time(rows, columns, split, step, *inputs):
+    """Time in which multiprocessors read the operands of their tiles. [s]"""
+    _, cost = tile_costs([(rows, columns)], split, step, *inputs)[0]
+    return cost * inputs[COST_INPUTS.index("gemm_operations")]
+
+
+@equation(source="Williams 2009")
+def gemm_dram_time(gemm_dram_bytes, gemm_dram_rate):
+    """Time in which DRAM sends the operands that the L2 cache does not keep. [s]"""
+    return gemm_dram_bytes / gemm_dram_rate
 
 
 @equation(source="what is written and cast is not overlapped with the product")
@@ -340,17 +430,15 @@ def gemm_bound(
     gemm_cast_time,
     gemm_operations,
     gemm_rate,
-    gemm_dram_bytes,
-    gemm_dram_rate,
+    gemm_dram_time,
     product_time,
     gemm_output_time,
 ):
     """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results."""
     start = gemm_start_time + gemm_cast_time
     tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
-    memory = gemm_dram_bytes / gemm_dram_rate
-    work = maximum(tensor, memory)
-    bound = where(memory > tensor, 2.0, 1.0)
+    work = maximum(tensor, gemm_dram_time)
+    bound = where(gemm_dram_time > tensor, 2.0, 1.0)
     bound = where(product_time > 2 * work, 3.0, bound)
     longest = where(product_time > 2 * work, product_time - work, work)
     bound = where(gemm_output_time > longest, 4.0, bound)
