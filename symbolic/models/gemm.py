@@ -26,7 +26,6 @@ share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from symbolic.equation import Equation, Validity, equation
@@ -84,37 +83,26 @@ TYPES = {
     "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[5:], (1,)),
 }
 
-
-def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple[Equation, ...]:
-    return by_label(name, source, "dtype", values)
-
-
 FITTED_TIMES = "fitted to measured times"
 LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
 #: For each number type, the name under which its numbers are fitted; 16-bit types share a name.
 FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
 CAST = [label for label, number in TYPES.items() if number.cast]
-gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
-gemm_share = _by_type(
-    "gemm_share", FITTED_TIMES, {t: f"gemm_{name}_share" for t, name in FITTED_AS.items()}
-)
-gemm_error_low = _by_type(
-    "gemm_error_low", LEFT_OUT, {t: f"gemm_{name}_error_low" for t, name in FITTED_AS.items()}
-)
-gemm_error_high = _by_type(
-    "gemm_error_high", LEFT_OUT, {t: f"gemm_{name}_error_high" for t, name in FITTED_AS.items()}
-)
-gemm_cast_time = _by_type(
-    "gemm_cast_time",
-    FITTED_TIMES,
-    dict.fromkeys(TYPES, 0.0) | {t: f"gemm_{t}_cast_time" for t in CAST},
-)
-gemm_element = _by_type(
-    "element_bytes", "by definition", {t: one.element for t, one in TYPES.items()}
-)
-gemm_cast_bytes = _by_type(
-    "gemm_cast_bytes", f"fitted to {DATA}", {t: one.cast for t, one in TYPES.items()}
-)
+BY_TYPE = tuple(
+    one
+    for name, source, values in (
+        ("gemm_peak", "printed rate", [number.rate for number in TYPES.values()]),
+        ("gemm_share", FITTED_TIMES, [f"gemm_{t}_share" for t in FITTED_AS.values()]),
+        ("gemm_error_low", LEFT_OUT, [f"gemm_{t}_error_low" for t in FITTED_AS.values()]),
+        ("gemm_error_high", LEFT_OUT, [f"gemm_{t}_error_high" for t in FITTED_AS.values()]),
+        ("gemm_cast_time", FITTED_TIMES,
+         [f"gemm_{t}_cast_time" if t in CAST else 0.0 for t in TYPES]),
+        ("element_bytes", "by definition", [number.element for number in TYPES.values()]),
+        ("gemm_depth_step", "by definition", [number.step for number in TYPES.values()]),
+        ("gemm_cast_bytes", f"fitted to {DATA}", [number.cast for number in TYPES.values()]),
+    )
+    for one in by_label(name, source, "dtype", dict(zip(TYPES, values, strict=True)))
+)  # fmt: skip
 
 FITTED = (
     "gemm_start_time",
@@ -341,9 +329,6 @@ def gemm_last_wave_share(gemm_blocks, gemm_waves, n_sms):
     return (gemm_blocks - (gemm_waves - 1) * n_sms) / n_sms
 
 
-gemm_depth_step = _by_type(
-    "gemm_depth_step", "by definition", {t: float(one.step) for t, one in TYPES.items()}
-)
 _CHOSEN = ("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_depth_step", *COST_INPUTS)
 
 

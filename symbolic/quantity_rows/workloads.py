@@ -169,136 +169,49 @@ GEMM = (
     size("product_columns", "", COUNT1, "columns of the product (n)", (32, 65536)),
     size("product_depth", "", COUNT1, "terms of each sum of the product (k)", (32, 65536)),
     switch("dtype", "bf16 fp16 fp8 fp8_block fp4 int8", "number type of the weights"),
-    row(
-        "weights_in_turn",
-        "",
-        RATIO,
-        "weight matrices used in turn, of which one is timed; many: weights are cold",
-        (1, 1e3),
-        5,
-    ),
+    row("weights_in_turn", "", RATIO,
+        "weight matrices used in turn, of which one is timed; many: weights are cold", (1, 1e3), 5),
     # Numbers of a GPU. Ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
     cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4920),
     cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5)),
     resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.787),
-    resource(
-        "gemm_operand_ratio",
-        "",
-        POS,
-        "bytes of operands read over those that the L2 cache sends",
-        (0.5, 2),
-        1.14,
-    ),
-    resource(
-        "gemm_operand_bytes_per_cycle",
-        "B",
-        POS,
-        "bytes of operands that one multiprocessor reads in a cycle",
-        (10, 150),
-    ),
-    resource(
-        "gemm_wave_overlap",
-        "",
-        SHARE,
-        "share of the wait for the last wave that other work fills",
-        (0, 1),
-        0.564,
-    ),
-    resource(
-        "gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5), 0.929
-    ),
+    resource("gemm_operand_ratio", "", POS,
+             "bytes of operands read over those that the L2 cache sends", (0.5, 2), 1.14),
+    resource("gemm_operand_bytes_per_cycle", "B", POS,
+             "bytes of operands that one multiprocessor reads in a cycle", (10, 150)),
+    resource("gemm_wave_overlap", "", SHARE,
+             "share of the wait for the last wave that other work fills", (0, 1), 0.564),
+    resource("gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5),
+             0.929),
     resource("gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5)),
-    resource(
-        "gemm_result_ratio",
-        "",
-        POS,
-        "rate of results over the geometric mean of those of the L2 cache and of DRAM",
-        (0.3, 3),
-        0.932,
-    ),
-    resource(
-        "gemm_output_ratio",
-        "",
-        POS,
-        "rate at which results and casts move, over that of gemm_dram_rate",
-        (0.5, 5),
-    ),
-    *(
-        resource(
-            f"gemm_{label}_share",
-            "",
-            "(0, 1]",
-            f"attained share of the rate of tensor cores, {label}",
-            (0.3, 1),
-            share,
-        )
-        for label, share in _GEMM_SHARES.items()
-    ),
-    *(
-        cost(
-            f"gemm_{label}_cast_time",
-            "s",
-            NONNEG,
-            f"start-up time of the cast of activations to {label}",
-            (1e-6, 2e-5),
-            time,
-        )
-        for label, time in _GEMM_CAST_TIMES.items()
-    ),
-    *(
-        row(
-            f"gemm_{label}_error_{end}",
-            "",
-            POS,
-            f"{end}er end of 90 % of the times over their predictions, {label}",
-            (0.5, 2),
-            default,
-        )
-        for label in _GEMM_SHARES
-        for end, default in _GEMM_ERRORS.items()
-    ),
+    resource("gemm_result_ratio", "", POS,
+             "rate of results over the geometric mean of those of the L2 cache and of DRAM",
+             (0.3, 3), 0.932),
+    resource("gemm_output_ratio", "", POS,
+             "rate at which results and casts move, over that of gemm_dram_rate", (0.5, 5)),
+    *(resource(f"gemm_{label}_share", "", "(0, 1]",
+               f"attained share of the rate of tensor cores, {label}", (0.3, 1), share)
+      for label, share in _GEMM_SHARES.items()),
+    *(cost(f"gemm_{label}_cast_time", "s", NONNEG,
+           f"start-up time of the cast of activations to {label}", (1e-6, 2e-5), time)
+      for label, time in _GEMM_CAST_TIMES.items()),
+    *(row(f"gemm_{label}_error_{end}", "", POS,
+          f"{end}er end of 90 % of the times over their predictions, {label}", (0.5, 2), default)
+      for label in _GEMM_SHARES for end, default in _GEMM_ERRORS.items()),
     # --- power, fitted to a B200 by docs/gemm_fits.py
     spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
-    spec(
-        "gemm_idle_power_share",
-        "",
-        SHARE,
-        "power between operations, of board_power",
-        (0.1, 0.5),
-        0.266,
-    ),
-    spec(
-        "gemm_launch_power_share",
-        "",
-        NONNEG,
-        "power of launches without work, of board_power",
-        (0.01, 0.1),
-        0.0374,
-    ),
-    spec(
-        "gemm_compute_power_share",
-        "",
-        POS,
-        "power demand at gemm_peak, of board_power; the limit bounds what is drawn",
-        (0.3, 10),
-        6.75,
-    ),
-    spec(
-        "gemm_memory_power_share",
-        "",
-        POS,
-        "power demand at mem_bandwidth, of board_power",
-        (0.1, 3),
-        1.36,
-    ),
-    cost(
-        "gemm_pause",
-        "s",
-        NONNEG,
-        "pause of a benchmark before it measures a product of 1,000 rows; as rows squared",
-        (0, 0.2),
-        0.0665,
-    ),
+    spec("gemm_idle_power_share", "", SHARE, "power between operations, of board_power", (0.1, 0.5),
+         0.266),
+    spec("gemm_launch_power_share", "", NONNEG, "power of launches without work, of board_power",
+         (0.01, 0.1), 0.0374),
+    spec("gemm_compute_power_share", "", POS,
+         "power demand at gemm_peak, of board_power; the limit bounds what is drawn", (0.3, 10),
+         6.75),
+    spec("gemm_memory_power_share", "", POS, "power demand at mem_bandwidth, of board_power",
+         (0.1, 3), 1.36),
+    cost("gemm_pause", "s", NONNEG,
+         "pause of a benchmark before it measures a product of 1,000 rows; as rows squared",
+         (0, 0.2), 0.0665),
     row("meter_window", "s", POS, "time over which a power meter averages", (0.01, 10), 1),
     row("gemm_moved_bytes", "B", RESULT, "bytes that operands, results and casts move"),
     row("gemm_energy", "J", RESULT, "energy of operations and bytes"),
@@ -348,4 +261,4 @@ GEMM = (
     row("gemm_bound", "", COUNT0, "what takes longest in a product"),
     row("gemm_flops", "1/s", RESULT, "operations per second of the product"),
     row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
-)
+)  # fmt: skip
