@@ -49,6 +49,10 @@ _TRANSIT_QUANTITIES = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
+_TILE_QUANTITIES = (
+    *("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_waves", "gemm_last_wave_share"),
+    *("gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"),
+)
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
@@ -78,6 +82,8 @@ def extra_quantities(model: Model) -> list[str]:
         result += [name for name in _TRANSIT_QUANTITIES if name in yields]
     if "launch_steps" in yields:
         result += [name for name in _LAUNCH_QUANTITIES if name in yields]
+    if "gemm_tile" in yields:
+        result += ["time", *_TILE_QUANTITIES]
     if "attainable_flops" in yields:
         levels = [level[key] for level in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")]
         result += ["attained_flops", "attainable_flops", *levels, *_ROOFLINE["ceilings"]]
@@ -100,6 +106,8 @@ def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
                 if name in names
             ],
         }
+    if names.keys() >= {"time", *_TILE_QUANTITIES}:
+        data["tiles"] = True
     if names.keys() >= {"launch_steps", "step_time"}:
         data |= _launch_tails(grid, indices)
     elif names.keys() >= {"distribution", "lanes"}:
@@ -559,10 +567,14 @@ _OPERATORS = {
     "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
 }  # fmt: skip
 _ATOM = 9
+_MAX_PART = 2000
 
 
 def formula_text(root: Node) -> str:
     """Return an expression tree as the text of a formula, with as few parentheses as possible.
+
+    A part with more than ``_MAX_PART`` characters is written as three dots: trees share steps, so
+    the whole text may be much longer than the tree.
 
     >>> from symbolic.ops import minimum, reference
     >>> a, b = reference("a"), reference("b")
@@ -571,7 +583,9 @@ def formula_text(root: Node) -> str:
     """
     texts: dict[int, tuple[str, int]] = {}
     for node in walk((root,)):
-        texts[id(node)] = _node_text(node, [texts[id(a)] for a in node.args if isinstance(a, Node)])
+        parts = [texts[id(arg)] for arg in node.args if isinstance(arg, Node)]
+        parts = [part if len(part[0]) <= _MAX_PART else ("...", _ATOM) for part in parts]
+        texts[id(node)] = _node_text(node, parts)
     return texts[id(root)][0]
 
 

@@ -4,6 +4,7 @@ const KINDS = {
   transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
   tail: { title: "Tail of the work of an item", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
   launch: { title: "Tail latency of a launch", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
+  tiles: { title: "Tiles and waves of a product", draw: drawProduct, asks: [], tall: 1.9, here: () => "tiles" in data.figures },
   roofline: { title: "Roofline", draw: drawRoofline, asks: [], here: () => "roofline" in data.figures },
   limits: { title: "Limiting terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
   lines: { title: "Lines over one input", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
@@ -59,7 +60,8 @@ let chart = null;
 function redraw() {
   if (!KINDS[view.kind]) return; // there is no input
   const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
-  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
+  const tall = (width < 500 && KINDS[view.kind].tall) || 1; // panels are stacked on a phone
+  chart = drawn({ width, height: Math.round(tall * Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
   box.innerHTML = String(chart);
   const svg = box.firstChild;
   svg.setAttribute("role", "img");

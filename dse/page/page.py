@@ -24,7 +24,7 @@ _HERE = Path(__file__).parent
 #: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
-    *("roofline", "advice", "tree", "best", "share", "part", "main"),
+    *("tiles", "roofline", "advice", "tree", "best", "share", "part", "main"),
 )
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
