@@ -58,8 +58,8 @@ _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
 _ROOFLINE = KINDS["roofline"].row
 #: Maximum numbers of laws of work and of laws of launches on a page.
 _MAX_LAWS, _MAX_LAUNCHES = 24, 96
-#: Number of points in the tail of a law of work, and in that of a law of launches.
-_TAIL_POINTS, _LAUNCH_POINTS = 120, 64
+#: Number of points in all tails of a page.
+_TAIL_POINTS = 6000
 #: Smallest probability in the tail of a law of work, and in that of a law of launches.
 _MIN_TAIL, _MIN_LAUNCH_TAIL = 1e-9, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
@@ -142,7 +142,8 @@ def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     if len(laws) > _MAX_LAWS or leaf.switch_axes or leaf.failures:
         return {}
     try:
-        return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
+        tails = [_work_tail(law.pmf, _TAIL_POINTS // len(laws)) for law in laws]
+        return {"tails": {"axes": list(leaf.axes), "laws": tails}}
     except LawError:
         return {}
 
@@ -160,16 +161,17 @@ def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     laws = [_part_of(leaf, indices).reshape(-1).tolist() for leaf in leaves]
     if sum(map(len, laws)) > _MAX_LAUNCHES:
         return {}
-    keys = [[_launch_tail(law) for law in each] for each in laws]
+    most = _TAIL_POINTS // sum(map(len, laws))
+    keys = [[_launch_tail(law, most) for law in each] for each in laws]
     return {"launches": {"axes": list(axes), "keys": keys}}
 
 
-def _launch_tail(law: Any) -> dict[str, Any]:
-    """Return points of the tail of a law of steps: P(more than n steps) for some numbers n."""
+def _launch_tail(law: Any, most: int) -> dict[str, Any]:
+    """Return points of the tail of a law of steps: P(more than n steps) for ``most`` numbers n."""
     below = np.asarray(law.cdf_values, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
-    half = _LAUNCH_POINTS // 2
+    half = most // 2
     levels = np.append(1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, half), [0.5, 0.99, 0.9999])
     even = np.linspace(first, last, half).round()
     places = np.concatenate([even, np.searchsorted(below, levels)])
@@ -179,10 +181,15 @@ def _launch_tail(law: Any) -> dict[str, Any]:
     return {"steps": steps, "tail": [float(f"{share:.6g}") for share in more]}
 
 
-def _work_tail(pmf: Pmf) -> dict[str, Any]:
-    end = int(pmf.cut(_MIN_TAIL).high)
-    places = np.unique(np.linspace(pmf.low - 1, end, _TAIL_POINTS).round().astype(np.int64))
-    return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
+def _work_tail(pmf: Pmf, most: int) -> dict[str, Any]:
+    """Return the tail P(work > k): at every k, or at ``most`` evenly spaced k and probabilities."""
+    first, last = pmf.low - 1, int(pmf.cut(_MIN_TAIL).high)
+    if last - first < most:
+        places = np.arange(first, last + 1)
+    else:
+        levels = pmf.quantile(1 - np.geomspace(_MIN_TAIL, 1, most // 2))
+        places = np.unique([*np.linspace(first, last, most // 2).astype(np.int64), *levels])
+    return {"work": places, "tail": [float(f"{share:.12g}") for share in pmf.sf(places).tolist()]}
 
 
 def dataset_page_data(

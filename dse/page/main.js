@@ -127,6 +127,12 @@ function begin() {
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
   view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
   view.log = "launches" in data.figures; // tails need a logarithmic scale
+  settle();
+  if (view.kind === "lines") {
+    view.by = data.axes.find(({ name, labels, count }) => labels && count > 1 && count <= 8 && name !== view.over)?.name ?? "";
+    const [values] = along(LEVERS.get(view.over), LEVERS.get(view.over).samples(ALONG), [view.quantity]), least = Math.min(...values);
+    view.log = least > 0 && Math.max(...values) > 20 * least;
+  }
   read(location.hash);
   settle();
   showChoices();

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import re
@@ -29,7 +30,9 @@ from dse.cli import main
 from dse.page.data import figure_data, formula_text
 from dse.page.page import make_server
 from dse.plots.style import meaning_of
+from stochastic import Pmf
 from symbolic.expression import parse, parse_value
+from symbolic.ops import reference
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
 from tests.long import long
@@ -605,3 +608,138 @@ def test_what_is_drawn_is_told_in_the_order_of_the_graph() -> None:
     names = dict.fromkeys(name for graph in graphs for name in graph.definitions)
     assert list(looks) == [name for name in names if meaning_of(name)]
     assert len(looks) > 8  # a set would be in another order
+
+
+@pytest.mark.parametrize(
+    "law", ["geometric:0.05", "uniform:3,3", "negative_binomial:1,1/21", "geometric:0.00002"]
+)
+def test_the_tail_of_the_work_is_that_of_its_law(law: str, tmp_path: Path) -> None:
+    """All whole numbers of a short tail; of a long one, steps of at most 1 % in probability."""
+    study = Study(model="imbalance", axes={"distribution": [law, "poisson:20"], "lanes": [32]})
+    text = study.explore(tmp_path / "page.html").read_text()
+    tails = json.loads(text.split('id="data">')[1].split("</script>")[0])["figures"]["tails"]
+    pmf = Pmf.parse(law)
+    one = tails["laws"][0]
+    work, tail = np.array(one["work"]), np.array(one["tail"])
+    np.testing.assert_allclose(tail, pmf.sf(work), rtol=1e-11)
+    assert work[0] == pmf.low - 1
+    assert tail[-1] < 1e-9
+    if law == "geometric:0.00002":
+        assert len(work) < 3001
+        assert (tail[:-1] - tail[1:]).max() < 0.02
+        assert (tail[:-1] / np.maximum(tail[1:], 1e-9)).max() < 1.3
+    else:
+        assert work.tolist() == list(range(work[0], work[-1] + 1))
+
+
+def test_a_formula_with_shared_steps_has_a_short_text() -> None:
+    node: Any = reference("threads")
+    for _ in range(100):
+        node = node * node + 1
+    text = formula_text(node)
+    assert len(text) < 10_000
+    assert "..." in text
+
+
+#: Shapes with one block, blocks that share sums, many waves, and more rows than any product has.
+SHAPES = ((64, 32, 32), (64, 4096, 65536), (3136, 4096, 4096), (6144, 65536, 4096), (1e9, 32, 64))
+
+
+@needs_chromium
+@pytest.mark.parametrize("size", [(390, 844, True), (1440, 900, False)], ids=str)
+def test_tiles_and_waves_of_a_product(
+    size: tuple[int, int, bool], page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / "docs/explore/tensor.toml")
+    path = study.explore(tmp_path / "page.html")
+    wide, high, dark = size
+    page.size(wide, high, dark=dark)
+    page.open(path.as_uri())
+    assert path.stat().st_size < 400_000
+    assert state(page, "return view.kind") == "tiles"
+    names = ["product_rows", "product_columns", "product_depth"]
+    outputs = [*(study.outputs or ()), "gemm_tile_rows", "gemm_tensor_time", "gemm_operand_time"]
+    for shape in SHAPES:
+        given: dict[str, Any] = dict(zip(names, shape, strict=True))
+        for name, value in given.items():
+            state(page, f"LEVERS.get('{name}').put(here, {value})")
+        state(page, "changed()")
+        shown = page.run(f"{json.dumps(outputs)}.map((name) => explorer.here.get(name))")
+        ds = dse.evaluate("gemm", machine="h100_sxm", dtype="bf16", **given, outputs=outputs)
+        assert shown == pytest.approx([float(ds[name]) for name in outputs], rel=1e-12)
+        svg = page.run("document.getElementById('figure').innerHTML")
+        assert "NaN" not in svg
+        assert "undefined" not in svg
+        assert (
+            svg.count('fill="#d55e00"') >= 4
+        )  # the legend, a tile, the last wave, the longest part
+        assert len(svg) < 300_000
+        note = page.run("document.getElementById('figure-note').textContent")
+        assert f"{float(ds.gemm_waves):.0f} wave" in note
+    assert page.errors == []
+    assert page.requests == [path.as_uri()]
+    assert page.run("document.documentElement.scrollWidth") <= wide
+
+
+@needs_chromium
+def test_the_tiles_of_the_last_wave_have_its_share_of_the_product(
+    page: Browser, tmp_path: Path
+) -> None:
+    """The areas of the rectangles are the numbers of blocks."""
+    page.size(1440, 900)
+    study = Study.from_toml(ROOT / "docs/explore/tensor.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for shape in SHAPES[:3]:
+        for name, value in zip(("rows", "columns", "depth"), shape, strict=True):
+            state(page, f"LEVERS.get('product_{name}').put(here, {value})")
+        state(page, "changed()")
+        area = """((color) => [...document.querySelector("#figure > svg > svg")
+            .querySelectorAll("g rect")].filter((one) => color(one.getAttribute("fill")))
+            .map((one) => one.getAttribute("width") * one.getAttribute("height"))
+            .reduce((a, b) => a + b, 0))"""
+        last, all_waves = (
+            page.run(f"{area}((fill) => {test})") for test in ("fill === '#d55e00'", "true")
+        )
+        blocks, waves = (state(page, f"return here.get('gemm_{n}')") for n in ("blocks", "waves"))
+        assert last / all_waves == pytest.approx(1 - (waves - 1) * 132 / blocks, abs=0.01)
+
+
+@needs_chromium
+@pytest.mark.parametrize("wide", [390, 1440])
+def test_labels_of_the_roofline_do_not_overlap(wide: int, page: Browser, tmp_path: Path) -> None:
+    page.size(wide, 900)
+    study = Study.from_toml(ROOT / "examples/roofline.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for machine in range(len(study.axes["machine"])):
+        state(page, f"LEVERS.get('machine').move(here, {machine}); changed();")
+        boxes = page.run(
+            """[...document.querySelectorAll("#figure g text[text-anchor=end][font-size]")]
+            .map((one) => one.getBoundingClientRect()).map(({ top, right }) => [top, right])"""
+        )
+        tops = sorted(top for top, _ in boxes)
+        assert len(tops) >= 2
+        assert min(b - a for a, b in itertools.pairwise(tops)) >= 8
+        frame = page.run("document.querySelector('#figure svg').getBoundingClientRect().right")
+        assert all(right <= frame for _, right in boxes)
+    text = page.run("document.getElementById('figure').textContent")
+    assert "[TFLOP/s]" in text
+    assert "[FLOP/byte]" in text
+    assert "GB/s" in text
+
+
+@needs_chromium
+@pytest.mark.parametrize(("name", "lines"), [("skew", 5), ("rows", 3)])
+def test_the_first_view_of_skew_shows_its_effect(
+    name: str, lines: int, page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / f"docs/explore/{name}.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    paths = page.run(
+        """[...document.querySelectorAll("#figure g path")].map((one) => one.getAttribute("d"))
+        .filter((one) => one.split("L").length > 3)"""
+    )
+    assert len(set(paths)) == len(paths) == lines
+    heights = [[float(point.split(" ")[1]) for point in path[1:].split("L")] for path in paths]
+    ends = [max(line) - min(line) for line in heights]
+    assert sorted(ends)[1] > 50  # only one line may be flat
+    assert page.errors == []
