@@ -51,27 +51,15 @@ PREFILL_NUMBERS = (
     _start("prefill_cast_start_time", "of the cast of queries", 6e-7),
     _share_of("prefill_bf16_share", "the rate of tensor cores, attention in bf16", 0.643),
     _share_of("prefill_fp8_share", "the rate of tensor cores, attention in fp8", 0.456),
-    cost(
-        "prefill_softmax_cycles",
-        "cycle",
-        NONNEG,
-        "cycles of a multiprocessor for the exponential of a score",
-        (0.03, 0.3),
-        0.0929,
-    ),
+    cost("prefill_softmax_cycles", "cycle", NONNEG,
+         "cycles of a multiprocessor for the exponential of a score", (0.03, 0.3), 0.0929),
     _time("prefill_block_time", "of a block of queries without keys", 3.18e-6),
-    resource(
-        "prefill_tail_share",
-        "",
-        SHARE,
-        "share of the longest block that is waited for",
-        (0, 1),
-        0.6,
-    ),
+    resource("prefill_tail_share", "", SHARE, "share of the longest block that is waited for",
+             (0, 1), 0.6),
     cost("prefill_diagonal_keys", "", NONNEG, "dropped keys at the diagonal", (0, 500), 117),
     cost("prefill_window_keys", "", NONNEG, "dropped keys at a window, bf16", (0, 500), 242),
     cost("prefill_fp8_window_keys", "", NONNEG, "dropped keys at a window, fp8", (0, 1000), 319),
-)
+)  # fmt: skip
 
 DECODE_NUMBERS = (
     _start("decode_start_time", "of attention of new tokens", 7.55e-6),
@@ -118,17 +106,10 @@ ATTENTION = (
     switch("kv_dtype", "bf16 fp8", "number type of the KV cache"),
     row("kv_element_bytes", "B", POS, "bytes of an element of the KV cache"),
     *_errors("prefill", 0.6, 1.56),
-    resource(
-        "decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8), 1
-    ),
-    resource(
-        "decode_group_fill",
-        "",
-        NONNEG,
-        "blocks per SM from which on the kernel for groups is taken; 0: always",
-        (0, 1),
-        0,
-    ),
+    resource("decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8),
+             1),
+    resource("decode_group_fill", "", NONNEG,
+             "blocks per SM from which on the kernel for groups is taken; 0: always", (0, 1), 0),
     *_errors("decode", 0.45, 2),
     row("prefill_peak", "1/s", NONNEG, "printed rate of tensor cores for attention"),
     row("prefill_share", "", SHARE, "attained share of prefill_peak"),
@@ -162,7 +143,7 @@ ATTENTION = (
     row("decode_floor", "s", RESULT, "time below which the machine cannot be"),
     row("decode_merge_time", "s", RESULT, "time of the merge of splits"),
     row("decode_bound", "", COUNT0, "what takes longest in attention of new tokens"),
-)
+)  # fmt: skip
 
 EXPERTS = (
     size("tokens", "", COUNT1, "tokens of one call", (1, 16384)),
