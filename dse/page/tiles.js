@@ -1,6 +1,6 @@
 /* A matrix product on tensor cores: its tiles, the waves of blocks, and the times of its parts. */
 
-const FULL = "#56b4e9", LAST = "#d55e00", MOST_LINES = 64, MOST_WAVES = 200;
+const FULL = "#56b4e9", LAST = "#d55e00", MOST_LINES = 64, MOST_WAVES = 200, INSTANT = 1e-12;
 
 /** The parts of the time; the first three run at the same time. */
 function partsOfTime() {
@@ -54,12 +54,12 @@ function drawProduct(size, colors) {
   const narrow = size.width < 500, bars = { width: size.width, height: 66 + 22 * parts.length }, rest = size.height - bars.height;
   const half = narrow ? { width: size.width, height: rest / 2 } : { width: size.width / 2, height: rest };
   const tiles = drawTiles(half, colors, shape, known), waves = drawWaves(half, colors, known);
-  const times = new Chart({ x: new Side({ name: "time", unit: "s", high: 1.2 * Math.max(get("time"), longest[1]) }), y: new Side({ name: "parts of the time; the dashed line is the run time", labels: parts.map(([name]) => name).reverse() }), ...bars, colors });
+  const times = new Chart({ x: new Side({ name: "time", unit: "s", high: 1.35 * Math.max(get("time"), longest[1]) }), y: new Side({ name: "parts of the time; the dashed line is the run time", labels: parts.map(([name]) => name).reverse() }), ...bars, colors });
+  times.upright(get("time"), { color: colors.ink });
   parts.reverse().forEach(([name, time], k) => {
     fill(times, [0, time], [k - 0.35, k + 0.35], name === longest[0] ? LAST : FULL);
-    times.marks.push(`<text x="${times.across(time) + 5}" y="${times.up(k) + 4}">${escaped(valueText(time, "s", 3))}</text>`);
+    times.marks.push(`<text x="${times.across(time) + 5}" y="${times.up(k) + 4}" stroke="${colors.paper}" stroke-width="3" paint-order="stroke">${escaped(valueText(time < INSTANT ? 0 : time, "s", 3))}</text>`);
   });
-  times.upright(get("time"), { color: colors.ink });
   const panels = [[tiles, 0, 0], narrow ? [waves, 0, half.height] : [waves, half.width, 0], [times, 0, rest]];
   const nested = panels.map(([panel, x, y], k) => String(panel).replace("<svg ", `<svg x="${x}" y="${y}" `).replace('id="inside"', `id="inside-${k}"`).replace("url(#inside)", `url(#inside-${k})`));
   waves.note = `${shape[2]} × ${shape[3]} tiles${known.splits > 1 ? `, whose sums ${known.splits} blocks share` : ""}: ${digits(known.blocks, 9)} blocks in ${digits(known.waves, 9)} ${known.waves > 1 ? "waves" : "wave"} on ${digits(known.sms)} multiprocessors. ` +

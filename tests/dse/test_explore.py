@@ -642,7 +642,7 @@ def test_a_formula_with_shared_steps_has_a_short_text() -> None:
 
 
 #: Shapes with one block, blocks that share sums, many waves, and more rows than any product has.
-SHAPES = ((64, 32, 32), (64, 4096, 65536), (3136, 4096, 4096), (6144, 65536, 4096), (1e9, 32, 64))
+SHAPES = ((64, 32, 32), (64, 64, 65536), (3136, 4096, 4096), (6144, 65536, 4096), (1e9, 32, 64))
 
 
 @needs_chromium
@@ -676,6 +676,7 @@ def test_tiles_and_waves_of_a_product(
         assert len(svg) < 300_000
         note = page.run("document.getElementById('figure-note').textContent")
         assert f"{float(ds.gemm_waves):.0f} wave" in note
+        assert ("16 blocks share" in note) == ("partial sums" in svg) == (shape == SHAPES[1])
     assert page.errors == []
     assert page.requests == [path.as_uri()]
     assert page.run("document.documentElement.scrollWidth") <= wide

@@ -113,7 +113,7 @@ def test_the_tile_has_a_name_and_follows_the_first_of_equal_times() -> None:
     tied = dse.evaluate("gemm", outputs=["gemm_tile", "gemm_splits"], **(given | free))
     assert tied.gemm_tile.values.tolist() == [0, 0]  # only the time of DRAM is left
     names = {gemm.CHOICES[place]: name for place, name in gemm.CHOICE_NAMES.items()}
-    assert names[64, 128, 4] == "64x128_in_4_parts"
+    assert names[64, 128, 4] == "64x128 in 4 parts"
 
 
 def test_tiles_are_computed_only_if_they_are_outputs() -> None:
