@@ -54,7 +54,7 @@ function drawProduct(size, colors) {
   const narrow = size.width < 500, bars = { width: size.width, height: 66 + 22 * parts.length }, rest = size.height - bars.height;
   const half = narrow ? { width: size.width, height: rest / 2 } : { width: size.width / 2, height: rest };
   const tiles = drawTiles(half, colors, shape, known), waves = drawWaves(half, colors, known);
-  const times = new Chart({ x: new Side({ name: "time", unit: "s", high: 1.35 * Math.max(get("time"), longest[1]) }), y: new Side({ name: "parts of the time; the dashed line is the run time", labels: parts.map(([name]) => name).reverse() }), ...bars, colors });
+  const times = new Chart({ x: new Side({ name: "time", unit: "s", high: 1.35 * Math.max(get("time"), longest[1]) }), y: new Side({ name: "parts of the time; dashed: run time", labels: parts.map(([name]) => name).reverse() }), ...bars, colors });
   times.upright(get("time"), { color: colors.ink });
   parts.reverse().forEach(([name, time], k) => {
     fill(times, [0, time], [k - 0.35, k + 0.35], name === longest[0] ? LAST : FULL);
