@@ -29,6 +29,7 @@ from symbolic.javascript import Program, program
 from symbolic.json_text import read_json
 from symbolic.library import load_model
 from symbolic.model import Model
+from symbolic.node import is_readable
 from symbolic.ops import Node, reference, references, walk
 from symbolic.quantities import indexed_quantity
 from symbolic.statistics import StatisticName, statistics_of
@@ -574,14 +575,10 @@ _OPERATORS = {
     "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
 }  # fmt: skip
 _ATOM = 9
-_MAX_PART = 2000
 
 
 def formula_text(root: Node) -> str:
     """Return an expression tree as the text of a formula, with as few parentheses as possible.
-
-    A part with more than ``_MAX_PART`` characters is written as three dots: trees share steps, so
-    the whole text may be much longer than the tree.
 
     >>> from symbolic.ops import minimum, reference
     >>> a, b = reference("a"), reference("b")
@@ -590,9 +587,7 @@ def formula_text(root: Node) -> str:
     """
     texts: dict[int, tuple[str, int]] = {}
     for node in walk((root,)):
-        parts = [texts[id(arg)] for arg in node.args if isinstance(arg, Node)]
-        parts = [part if len(part[0]) <= _MAX_PART else ("...", _ATOM) for part in parts]
-        texts[id(node)] = _node_text(node, parts)
+        texts[id(node)] = _node_text(node, [texts[id(a)] for a in node.args if isinstance(a, Node)])
     return texts[id(root)][0]
 
 
@@ -674,7 +669,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
             eq = definition.equation
             row = {"kind": definition.kind, "needs": list(definition.needs)}
             row["source"] = eq.source if eq is not None else sources.get(name, "")
-            if not definition.is_leaf:
+            if not definition.is_leaf and is_readable(definition.node):
                 row["text"] = formula_text(definition.node)
             if eq is not None and eq.when:
                 row["when"] = eq.switch_text

@@ -5,9 +5,11 @@ same time: tensor cores work in waves of blocks, multiprocessors read the operan
 through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest process dominates.
 Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
 fully with the others. A library chooses the tile and the parts: the time is the least over
-``TILES`` and ``SPLITS``, which are part of the model. Before the product, activations are cast to
-the number type of the weights, and after it results are written. No time is below the floor of the
-machine: operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
+``TILES`` and ``SPLITS``, which are part of the model; ``gemm_tile`` is the best of them. If another
+tile is given, blocks, waves and their times follow, but the time stays that of the best. Before the
+product, activations are cast to the number type of the weights, and after it results are written.
+No time is below the floor of the machine: operations at the printed rate, and bytes beyond the L2
+cache at the printed bandwidth.
 
 Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
 they need no cast). They are fitted to measured times (``dse/data/fits``). A machine without a fit

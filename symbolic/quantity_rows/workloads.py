@@ -242,7 +242,7 @@ GEMM = (
     row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
     row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
-    row("gemm_tile", "", COUNT0, "tile of a block, and number of blocks that share its sums"),
+    row("gemm_tile", "", "whole [0, 23]", "tile of a block, and blocks that share its sums"),
     row("gemm_tile_rows", "", COUNT1, "rows of the tile of a block"),
     row("gemm_tile_columns", "", COUNT1, "columns of the tile of a block"),
     row("gemm_splits", "", COUNT1, "blocks that share the sums of a tile (split-K)"),
