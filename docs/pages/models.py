@@ -129,7 +129,7 @@ def regimes(model):
         eq.name
         for eq in model.equations
         if eq.flags
-        and is_readable(eq.node)
+        and (eq.table or is_readable(eq.node))
         and not any(terms <= set(eq.flags.values()) for terms in known)
     ]
     for of in dict.fromkeys([*families, *flagged]):

@@ -52,9 +52,14 @@ _TRANSIT_QUANTITIES = (
 )
 _TILE_QUANTITIES = (
     *("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_waves", "gemm_last_wave_share"),
-    *("gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"),
+    *("time", "gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"),
 )
-_LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
+#: Quantities of the figures of a model that yields the quantity.
+_FIGURE_QUANTITIES = {
+    "ms_throughput": _TRANSIT_QUANTITIES,
+    "launch_steps": ("launch_time_mean", "waves_time", "step_time"),
+    "gemm_tile": _TILE_QUANTITIES,
+}
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
 #: Maximum numbers of laws of work and of laws of launches on a page.
@@ -79,12 +84,8 @@ def extra_quantities(model: Model) -> list[str]:
     """Return the quantities that the figures of a model and its advice need."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
-    if "ms_throughput" in yields:
-        result += [name for name in _TRANSIT_QUANTITIES if name in yields]
-    if "launch_steps" in yields:
-        result += [name for name in _LAUNCH_QUANTITIES if name in yields]
-    if "gemm_tile" in yields:
-        result += ["time", *_TILE_QUANTITIES]
+    for name, needed in _FIGURE_QUANTITIES.items():
+        result += [each for each in needed if name in yields and each in yields]
     if "attainable_flops" in yields:
         levels = [level[key] for level in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")]
         result += ["attained_flops", "attainable_flops", *levels, *_ROOFLINE["ceilings"]]
@@ -107,7 +108,7 @@ def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
                 if name in names
             ],
         }
-    if names.keys() >= {"time", *_TILE_QUANTITIES}:
+    if names.keys() >= set(_TILE_QUANTITIES):
         data["tiles"] = True
     if names.keys() >= {"launch_steps", "step_time"}:
         data |= _launch_tails(grid, indices)

@@ -102,15 +102,14 @@ BY_TYPE = tuple(
         ("element_bytes", "by definition", [number.element for number in TYPES.values()]),
         ("gemm_depth_step", "by definition", [number.step for number in TYPES.values()]),
         ("gemm_cast_bytes", f"fitted to {DATA}", [number.cast for number in TYPES.values()]),
+        ("gemm_history_share", f"{DATA}: scales take longer to prepare than a meter averages",
+         [float(t not in ("fp8_block", "fp4")) for t in TYPES]),
     )
     for one in by_label(name, source, "dtype", dict(zip(TYPES, values, strict=True)))
 )  # fmt: skip
 
 FITTED = (
-    "gemm_start_time",
-    "gemm_dram_share",
-    "gemm_operand_bytes_per_cycle",
-    "gemm_wave_overlap",
+    *("gemm_start_time", "gemm_dram_share", "gemm_operand_bytes_per_cycle", "gemm_wave_overlap"),
     "gemm_output_ratio",
     *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
     *(f"gemm_{name}_cast_time" for name in CAST),
@@ -212,31 +211,31 @@ def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
 TILES_AND_WAVES = f"{GUIDE}, 2 and 3; waves overlap as in Stream-K (Osama 2023)"
 COST_INPUTS = (
     *("product_rows", "product_columns", "product_depth", "element_bytes", "n_sms", "gemm_rate"),
-    *("gemm_operand_rate", "gemm_wave_overlap", "gemm_operations"),
-    *("weight_miss_share", "activation_miss_share", "gemm_dram_rate"),
+    *("gemm_operand_rate", "gemm_wave_overlap", "weight_miss_share", "activation_miss_share"),
+    *("gemm_dram_rate", "gemm_operations"),
 )
 
 
-def tile_costs(tiles, split, step, m, n, k, element_bytes, n_sms, rate, operand_rate, overlap, *_):
-    """Return, for each tile, the times of tensor cores and of operand reads for each operation.
+def tile_costs(rows, columns, split, step, m, n, k, element_bytes, n_sms, rate, *more):
+    """Return the times of tensor cores and of operand reads for each operation, for a tile.
 
     Times are divided by the operations factor by factor: so each factor has tight bounds over a
     box of shapes, which a certified optimum needs.
     """
+    operand_rate, overlap = more[:2]
+    depth, across, down = (
+        ceil(k / (split * step)) * (split * step),
+        ceil(m / rows),
+        ceil(n / columns),
+    )
+    # operations of whole tiles over those of the product
+    padded = maximum(depth / k, 1) * maximum(across * rows / m, 1) * maximum(down * columns / n, 1)
+    waves = across * down * split / n_sms
+    idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
+    filled = (1 - overlap) * last + overlap * idle
     operand = element_bytes / (2 * n_sms * operand_rate)
-    cost = divide(1, rate, at_zero=math.inf)
-    depth = maximum(ceil(k / (split * step)) * (split * step) / k, 1)
-    result = []
-    for rows, columns in tiles:
-        across, down = ceil(m / rows), ceil(n / columns)
-        # operations of whole tiles over those of the product
-        padded = depth * maximum(across * rows / m, 1) * maximum(down * columns / n, 1)
-        waves = across * down * split / n_sms
-        idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
-        filled = (1 - overlap) * last + overlap * idle
-        edges = (rows + columns) / (rows * columns)
-        result.append((filled * padded * cost, idle * padded * edges * operand))
-    return result
+    edges = (rows + columns) / (rows * columns)
+    return filled * padded * divide(1, rate, at_zero=math.inf), idle * padded * edges * operand
 
 
 def split_costs(number, *inputs):
@@ -244,12 +243,12 @@ def split_costs(number, *inputs):
 
     ``inputs`` are ``COST_INPUTS``; the times are for each operation.
     """
-    m, n, k, element_bytes, n_sms, _, operand_rate, _, operations, *missed, dram_rate = inputs
+    m, n, k, element_bytes, n_sms, _, operand_rate, _, *missed, dram_rate, operations = inputs
     weights, activations = missed[0] / (2 * m), missed[1] / (2 * n)
     dram = power((weights + activations) * element_bytes / dram_rate, 4)
     result = []
     for split in number.splits:
-        times = tile_costs(number.tiles, split, number.step, *inputs)
+        times = [tile_costs(*tile, split, number.step, *inputs) for tile in number.tiles]
         powers = [power(work, 4) + power(moved, 4) for work, moved in times]
         merge = 0.0
         if split > 1:  # partial sums of four bytes are written and read
@@ -294,7 +293,7 @@ def product_time(product_cost, gemm_operations):
     return product_cost * gemm_operations
 
 
-def _property_of_tile(name: str, place: int) -> Equation:
+def _property_of_tile(name: str, place: int) -> Any:
     def entry(gemm_tile):
         """Property of the best tile and split."""
         result = float(CHOICES[-1][place])
@@ -302,8 +301,7 @@ def _property_of_tile(name: str, place: int) -> Equation:
             result = where(gemm_tile <= index, float(CHOICES[index][place]), result)
         return result
 
-    made: Equation = equation(entry, name=name, source="by definition")
-    return made
+    return equation(entry, name=name, source="by definition")
 
 
 OF_TILE = tuple(
@@ -335,17 +333,15 @@ _CHOSEN = ("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_depth_ste
 
 
 @equation(source=TILES_AND_WAVES, inputs=_CHOSEN)
-def gemm_tensor_time(rows, columns, split, step, *inputs):
+def gemm_tensor_time(*chosen):
     """Time of the tensor cores, with padding and the wait for the last wave. [s]"""
-    cost, _ = tile_costs([(rows, columns)], split, step, *inputs)[0]
-    return cost * inputs[COST_INPUTS.index("gemm_operations")]
+    return tile_costs(*chosen)[0] * chosen[-1]
 
 
 @equation(source=TILES_AND_WAVES, inputs=_CHOSEN)
-def gemm_operand_time(rows, columns, split, step, *inputs):
+def gemm_operand_time(*chosen):
     """Time in which multiprocessors read the operands of their tiles. [s]"""
-    _, cost = tile_costs([(rows, columns)], split, step, *inputs)[0]
-    return cost * inputs[COST_INPUTS.index("gemm_operations")]
+    return tile_costs(*chosen)[1] * chosen[-1]
 
 
 @equation(source="Williams 2009")
@@ -532,14 +528,6 @@ def sustained_power(gemm_idle_power, gemm_energy, sustained_time):
 def gemm_metered_time(time, weights_in_turn, meter_window):
     """Time for which a benchmark repeats the product while it reads the power. [s]"""
     return minimum(3000 * weights_in_turn * time, meter_window)
-
-
-gemm_history_share = by_label(
-    "gemm_history_share",
-    f"{DATA}: scales of blocks take longer to prepare than a meter averages over",
-    "dtype",
-    {label: float(label not in ("fp8_block", "fp4")) for label in TYPES},
-)
 
 
 @equation(source="fitted to a B200: the benchmark measures large products first, after a pause")

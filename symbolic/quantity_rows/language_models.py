@@ -34,13 +34,10 @@ def _share_of(name: str, of: str, default: float) -> Quantity:
 
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
     """Return rows for the ends of a 90 % interval of time / predicted time, for unfitted shapes."""
+    meaning = "end of time over its prediction"
     return (
-        row(
-            f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low
-        ),
-        row(
-            f"{model}_error_high", "", RATIO, "upper end of time over its prediction", (1, 3), high
-        ),
+        row(f"{model}_error_low", "", SHARE, f"lower {meaning}", (0.4, 1), low),
+        row(f"{model}_error_high", "", RATIO, f"upper {meaning}", (1, 3), high),
     )
 
 
@@ -82,14 +79,13 @@ MOE_NUMBERS = (
     _share_of("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.637),
     _time("moe_tile_time", "of a tile without terms", 1.58e-6),
     _share_of("moe_dram_share", "the printed bandwidth by experts", 0.885),
-    cost(
-        "moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20), 4.9
-    ),
+    cost("moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20),
+         4.9),
     cost("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 11.6),
     cost("moe_token_traffic", "", NONNEG, "times that tokens of all ranks move", (1, 10), 2.67),
     _time("moe_pair_time", "of the sort for a pair of a token and an expert", 4.5e-10),
     _time("moe_expert_time", "of each expert of a rank, fp8_block", 2.02e-7),
-)
+)  # fmt: skip
 
 ATTENTION = (
     size("batch", "", COUNT1, "sequences of one call", (1, 1024)),

@@ -233,11 +233,8 @@ THROUGHPUT = (
 
 
 LAUNCH = (
-    switch(
-        "dispatch",
-        "hardware loop queue",
-        "who assigns blocks: the hardware, a loop in each block, or a queue of persistent warps",
-    ),
+    switch("dispatch", "hardware loop queue",
+           "who assigns blocks: the hardware, a loop in each block, or a queue of persistent warps"),
     switch("sharing", "none rate", "slowdown by resident warps: none, or a shared rate"),
     row("simulated_launches", "", COUNT1, "launches simulated for a shared rate", (100, 4e3), 1000),
     row("alike", "", SHARE, "probability that an item repeats the work of its neighbour", None, 0),
@@ -275,7 +272,7 @@ LAUNCH = (
     row("idle_energy", "J", NONNEG, "energy of slots that wait for the end"),
     row("launch_energy_mean", "J", NONNEG, "mean energy of a launch"),
     row("deadline", "s", POS, "time by which a launch should end", (1e-6, 1)),
-)
+)  # fmt: skip
 
 _PER_BYTE = "operations per byte of the"
 
