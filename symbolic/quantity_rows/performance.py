@@ -233,8 +233,8 @@ THROUGHPUT = (
 
 
 LAUNCH = (
-    switch("dispatch", "hardware loop queue",
-           "who assigns blocks: the hardware, a loop in each block, or a queue of persistent warps"),
+    switch("dispatch", "hardware loop queue", "who assigns blocks: the hardware, a loop in each "
+           "block, or a queue of persistent warps"),
     switch("sharing", "none rate", "slowdown by resident warps: none, or a shared rate"),
     row("simulated_launches", "", COUNT1, "launches simulated for a shared rate", (100, 4e3), 1000),
     row("alike", "", SHARE, "probability that an item repeats the work of its neighbour", None, 0),
