@@ -1,6 +1,6 @@
-/* Elasticities of an output by finite differences; and the moves of the model's guide. */
+/* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. */
 
-const STEP = 1e-4, WHOLE = 0.01, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
+const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
 
 /** The inputs that are numbers: values of the study, and axes of numbers. */
 function movable() {
@@ -30,24 +30,35 @@ function inDomain(name, value) {
   }
 }
 
-/** The elasticity d log y / d log x at the current point; NaN if there is none. */
-function elasticity(lever, output) {
-  const x = lever.now(here), y = here.get(output);
-  const step = lever.row.whole ? Math.max(1, Math.round(WHOLE * x)) : x * STEP;
-  const ends = [x - step, x + step].filter((value) => inDomain(lever.name, value));
-  const slopes = ends.map((value) => {
-    const point = movedTo(lever, value), moved = point.get(output);
-    return point.broken().some(({ of }) => of === "model") || !(y * moved > 0) ? NaN : Math.log(moved / y) / Math.log(value / x);
-  }).filter(Number.isFinite);
-  return slopes.length ? slopes.reduce((a, b) => a + b) / slopes.length : NaN;
+/** The slope between two points in log-log scale; NaN if a logarithm is undefined. */
+const logSlope = (x1, y1, x2, y2) => (x1 > 0 && x2 > 0 && x1 !== x2 && y1 * y2 > 0 && Number.isFinite(y1) && Number.isFinite(y2)
+  ? Math.log(y2 / y1) / Math.log(x2 / x1) : NaN);
+
+/** The elasticities to smaller and to larger inputs; NaN at a jump, or where the input cannot go. */
+function elasticities(lever, output) {
+  const x = lever.now(here), y = here.broken().some(({ of }) => of === "model") ? NaN : here.get(output);
+  const { whole } = lever.row, step = Math.max(1, Math.round(WHOLE * x));
+  const sideOf = (sign) => {
+    const [far, near] = [1, STEP_RATIO].map((ratio) => {
+      const factor = 1 + Math.expm1(STEP / ratio), to = whole ? x + sign * step : sign > 0 ? x * factor : x / factor;
+      const point = inDomain(lever.name, to) ? movedTo(lever, to) : null;
+      return point && !point.broken().some(({ of }) => of === "model") ? logSlope(x, y, to, point.get(output)) : NaN;
+    });
+    if (whole) return { slope: far, jumps: false };
+    const isSmooth = Math.abs(near - far) <= SAME_SLOPE * (1 + Math.abs(far));
+    return { slope: isSmooth ? (STEP_RATIO * near - far) / (STEP_RATIO - 1) : NaN, jumps: Number.isFinite(near - far) && !isSmooth };
+  };
+  return { lever, step: whole ? step : 0, down: sideOf(-1), up: sideOf(1) };
 }
+
+const steepest = ({ down, up }) => [down, up].reduce((most, { slope }) => (Math.abs(slope) > Math.abs(most) ? slope : most), 0);
 
 /** The inputs in descending order of elasticity. */
 function movers(output) {
   if (flagsOf(output)) return [];
-  return movable().map((lever) => ({ lever, slope: elasticity(lever, output) }))
-    .filter(({ slope }) => Number.isFinite(slope) && Math.abs(slope) > 1e-9)
-    .sort((a, b) => Math.abs(b.slope) - Math.abs(a.slope));
+  return movable().map((lever) => elasticities(lever, output))
+    .filter((one) => Math.abs(steepest(one)) > 1e-9 || one.down.jumps || one.up.jumps)
+    .sort((a, b) => Math.abs(steepest(b)) - Math.abs(steepest(a)));
 }
 
 /** The regime that binds under a guide: its case, or the extreme term. */
@@ -138,11 +149,14 @@ function showAdvice() {
   });
   byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; see the sensitivities below.")]));
   const output = byId("moved").value, inputs = movers(output).slice(0, 12);
-  const most = Math.max(...inputs.map(({ slope }) => Math.abs(slope)), 1e-300);
-  byId("movers").replaceChildren(...inputs.map(({ lever, slope }) => element("tr", {},
-    element("th", { scope: "row" }, lever.name), element("td", { class: "number" }, `${slope > 0 ? "+" : "−"}${digits(Math.abs(slope), 3)}`),
-    element("td", {}, element("span", { class: slope > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(slope)) / most)}%` })))));
-  byId("moved-note").textContent = inputs.length ? `Change of ${output} in percent for 1 % more of an input, at this point.` : `${output} does not vary smoothly with any input here.`;
+  const most = Math.max(...inputs.map((one) => Math.abs(steepest(one))), 1e-300);
+  const sideText = ({ slope, jumps }) => (jumps ? "jumps" : Number.isNaN(slope) ? "–" : `${slope > 0 ? "+" : slope < 0 ? "−" : ""}${digits(Math.abs(slope), 3)}`);
+  byId("movers").replaceChildren(...inputs.map((one) => element("tr", {},
+    element("th", { scope: "row" }, one.lever.name + (one.step ? ` ± ${one.step}` : "")),
+    element("td", { class: "number" }, sideText(one.down)), element("td", { class: "number" }, sideText(one.up)),
+    element("td", {}, element("span", { class: steepest(one) > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(steepest(one))) / most)}%` })))));
+  byId("moved-note").textContent = !inputs.length ? `${output} does not vary with any input here.`
+    : `Change of ${output} in percent for each percent of an input, to smaller and to larger values. Whole numbers move by the step in the table, across the steps of the output.`;
 }
 
 function moveText({ lever, up, from, to, gain, next }) {

@@ -20,7 +20,7 @@ function pinned(all) {
 
 const perWords = (own) => {
   const per = own ? data.best?.per ?? [] : [];
-  return per.map((name) => `, ${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[here.at[name]] : valueText(LEVERS.get(name).now(here), LEVERS.get(name).unit)}`).join("");
+  return per.map((name) => `, ${LEVERS.get(name).textAt(here)}`).join("");
 };
 
 /** Search every configuration, in slices of time so that the page stays responsive. */
@@ -50,9 +50,11 @@ function goalsNow() {
   return [{ name, maximize: byId("sense").value === "maximize" }];
 }
 
+const goalWords = (goals) => goals.map(({ name, maximize }) => `${maximize ? "maximize" : "minimize"} ${name}`).join(", then ");
+
 async function findBest() {
   const goals = goalsNow(), own = goals === data.best?.goals, note = byId("best-note");
-  const words = goals.map(({ name, maximize }) => `${maximize ? "maximize" : "minimize"} ${name}`).join(", then ") + perWords(own);
+  const words = goalWords(goals) + perWords(own);
   byId("found").replaceChildren();
   if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
   const best = await search(goals, own, (text) => { note.textContent = text; });
@@ -95,8 +97,8 @@ function showFound(words) {
 }
 
 function offer(point, names) {
-  const at = data.axes.map(({ name }) => `${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[point.at[name]] : valueText(LEVERS.get(name).now(point), LEVERS.get(name).unit)}`);
-  const values = names.map((name) => `${name} = ${quantityText(name, point.get(name), 6)}`);
+  const at = data.axes.map(({ name }) => LEVERS.get(name).textAt(point));
+  const values = names.map((name) => `${name} = ${quantityText(name, point.get(name))}`);
   byId("found").replaceChildren(element("p", {}, [...values, ...at].join(", ")),
     element("button", { type: "button", onclick: () => { here.at = point.at; here.off = point.off; here.fill(); changed(); } }, "go there"));
 }

@@ -31,7 +31,7 @@ class Control {
     const text = lever.meaning + (lever.unit ? ` [${lever.unit}]` : "");
     this.problem = element("p", { class: "problem", id: `${id}-problem`, role: "status" });
     if (lever.categories) {
-      this.slider = element("select", { id }, ...lever.categories.map((label, k) => element("option", { value: k }, label)));
+      this.slider = element("select", { id }, ...lever.words.map((label, k) => element("option", { value: k }, label)));
       this.slider.addEventListener("change", () => this.change(() => lever.move(here, Number(this.slider.value))));
     } else {
       const most = lever.axis ? lever.axis.count - 1 : STEPS;
@@ -94,12 +94,42 @@ class Control {
 
 const controls = new Map();
 
+/** Configurations at which inputs are tried at both ends and in the middle of their sliders. */
+const TRIED = 1500;
+
+/** The given numbers that change no output and no condition at any configuration that is tried. */
+function idleInputs() {
+  const { roofline = { levels: [], ceilings: [] } } = data.figures;
+  const drawn = [...roofline.levels.flatMap(({ intensity, bandwidth }) => [intensity, bandwidth]), ...roofline.ceilings.map(({ quantity }) => quantity)];
+  const places = [...data.outputs, ...data.families.map(({ of }) => of), ...drawn].map((name) => OUTPUTS.get(name)).filter((place) => place !== undefined);
+  places.push(...data.conditions.map((_, k) => OUTPUTS.size + k));
+  const point = new Point();
+  let idle = [...GIVEN].filter((name) => !(name in data.program.choices));
+  for (let n = 1; n <= TRIED && idle.length; n++) {
+    data.axes.forEach(({ name, count }, k) => { point.at[name] = Math.floor(count * ((n * Math.sqrt(4 * k + 2)) % 1)); }); // irrational steps
+    point.fill();
+    const first = Float64Array.from(point.run());
+    idle = idle.filter((name) => {
+      const k = INPUTS.get(name), own = point.x[k];
+      const isSame = [0, 0.5, 1].every((share) => {
+        point.x[k] = LEVERS.get(name).between(share);
+        const all = point.run();
+        return places.every((place) => Object.is(all[place], first[place]));
+      });
+      point.x[k] = own;
+      return isSame;
+    });
+  }
+  return idle;
+}
+
 /** Make the controls: axes, then values of the study, of its files, and defaults. */
 function makeControls() {
   const groups = [["Axes", [...AXES.keys()].filter((name) => name in data.quantities || AXES.get(name).count > 1)]];
-  const titles = { set: "Set by the study", python: "Computed in Python", workload: "Workload", machine: "Machine and others", default: "Defaults" };
+  const titles = { set: "Set by the study", python: "Computed in Python", workload: "Workload", machine: "Machine and others", default: "Defaults", idle: "No effect on the outputs" };
+  const idle = data.stored ? [] : idleInputs();
   const sorted = Object.fromEntries(Object.keys(titles).map((key) => [key, []]));
-  for (const name of GIVEN) sorted[groupOf(name)].push(name);
+  for (const name of GIVEN) sorted[idle.includes(name) ? "idle" : groupOf(name)].push(name);
   groups.push(...Object.entries(titles).map(([key, title]) => [title, sorted[key], key]));
   for (const [title, names, key] of groups) {
     if (!names.length) continue;
@@ -109,7 +139,8 @@ function makeControls() {
     });
     const open = key === undefined || (key === "set" && names.length <= 8);
     byId("controls").append(element("details", { open }, element("summary", {}, `${title} (${names.length})`),
-      key === "python" ? element("p", { class: "note" }, computedWhere(names)) : null, ...made));
+      key === "python" ? element("p", { class: "note" }, computedWhere(names)) : null,
+      key === "idle" ? element("p", { class: "note" }, `They changed no output at ${TRIED} configurations that were tried.`) : null, ...made));
   }
 }
 

@@ -22,6 +22,7 @@ from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from symbolic.advice import LAUNCH, guides, move_directions
+from symbolic.answer import BINARY_PREFIXES, PREFIXED_UNITS, PREFIXES
 from symbolic.errors import DseError
 from symbolic.expression import parse_condition
 from symbolic.graph import Definition, Graph
@@ -29,8 +30,8 @@ from symbolic.javascript import Program, program
 from symbolic.json_text import read_json
 from symbolic.library import load_model
 from symbolic.model import Model
-from symbolic.ops import Node, reference, references, walk
-from symbolic.quantities import indexed_quantity
+from symbolic.ops import NEARLY_ALL, Node, constant, reference, references, walk
+from symbolic.quantities import indexed_quantity, text_unit
 from symbolic.statistics import StatisticName, statistics_of
 from symbolic.units import UNITS, to_si_exact
 
@@ -239,7 +240,7 @@ def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     result = {}
     for name in [*names, *map(str, ds.sizes)]:
         attrs = ds[name].attrs if name in ds.variables else {}
-        unit = str(attrs.get("units", ""))
+        unit = text_unit(name, str(attrs.get("units", "")))
         row: dict[str, Any] = {"unit": unit if unit != "1" else ""}
         row["meaning"] = str(attrs.get("long_name", ""))
         if name in names and (flags := read_flag_meanings(attrs)):
@@ -278,6 +279,7 @@ def common_data(title: str, note: str) -> dict[str, Any]:
         "searched": _MAX_SEARCHED,
         # each unit as a factor, a power of ten, and the exponents of base units
         "units": {name: _unit(name) for name in sorted(UNITS)},
+        "prefixes": {"units": PREFIXED_UNITS, "decimal": PREFIXES, "binary": BINARY_PREFIXES},
         "study": None,
     }
 
@@ -553,52 +555,39 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
     entry["which"][place] = entry["variants"].index(row)
 
 
-#: Precedence and sign of each operator; formulas write other primitives as function calls.
-_OPERATORS = {
-    "either": (1, "or"), "both": (2, "and"), "equal": (4, "=="), "less": (4, "<"),
-    "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
-}  # fmt: skip
-_ATOM = 9
+#: Formulas with more names, numbers and operations than this are left out: nobody reads them.
+_MAX_FORMULA = 120
 
 
-def formula_text(root: Node) -> str:
-    """Return an expression tree as the text of a formula, with as few parentheses as possible.
+def formula_tree(root: Node) -> Any:
+    """Return a formula as nested lists [operation, *terms] for JSON; None if it is too long.
 
-    >>> from symbolic.ops import minimum, reference
+    >>> from symbolic.ops import divide, minimum, reference
     >>> a, b = reference("a"), reference("b")
-    >>> formula_text(minimum(a - (b - 1), 2.0 * (a + b)) / -a)
-    'minimum(a - (b - 1), 2 * (a + b)) / (-a)'
+    >>> formula_tree(minimum(2.0 * a, divide(a, b, at_zero=0)))
+    ['minimum', ['mul', 2, 'a'], ['divide', 'a', 'b', 0]]
     """
-    texts: dict[int, tuple[str, int]] = {}
+    trees: dict[int, tuple[Any, int]] = {}
     for node in walk((root,)):
-        texts[id(node)] = _node_text(node, [texts[id(a)] for a in node.args if isinstance(a, Node)])
-    return texts[id(root)][0]
+        parts = [trees[id(each)] for each in node.args if isinstance(each, Node)]
+        size = 1 + sum(count for _, count in parts)
+        if size > _MAX_FORMULA:
+            return None
+        trees[id(node)] = _tree_of(node, [tree for tree, _ in parts]), size
+    return trees[id(root)][0]
 
 
-def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
+def _tree_of(node: Node, terms: list[Any]) -> Any:
     if node.op == "reference":
-        return str(node.args[0]), _ATOM
+        return node.args[0]
     if node.op == "constant":
-        value = node.args[0]
-        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        text = str(int(value) if whole else value)
-        text = text.lower() if isinstance(value, bool) else text
-        return text, 0 if text.startswith("-") else _ATOM
-    if node.op == "mul" and node.args[0].op == "constant" and node.args[0].args[0] == -1:
-        return f"-{_add_brackets(parts[1], 6)}", 0
-    if node.op == "negate":
-        return f"not {_add_brackets(parts[0], 3)}", 3
-    if node.op not in _OPERATORS:
-        return f"{node.op.replace('pow', 'power')}({', '.join(text for text, _ in parts)})", _ATOM
-    binds, sign = _OPERATORS[node.op]
-    right = binds + (node.op in ("sub", "div", "equal", "less", "less_equal"))
-    left = binds + (binds == 4)
-    return f"{_add_brackets(parts[0], left)} {sign} {_add_brackets(parts[1], right)}", binds
-
-
-def _add_brackets(part: tuple[str, int], binds: int) -> str:
-    text, precedence = part
-    return text if precedence >= binds else f"({text})"
+        return json_ready(node.args[0])
+    if node.op == "mul" and node.args[1] is constant(NEARLY_ALL):  # it guards against rounding
+        return terms[0]
+    if node.op in ("minimum", "maximum"):
+        each = (t[1:] if isinstance(t, list) and t[0] == node.op else [t] for t in terms)
+        return [node.op, *(term for one in each for term in one)]
+    return [node.op, *terms]
 
 
 Graphs = Mapping[tuple[str, ...], Graph]
@@ -654,7 +643,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
             row = {"kind": definition.kind, "needs": list(definition.needs)}
             row["source"] = eq.source if eq is not None else sources.get(name, "")
             if not definition.is_leaf:
-                row["text"] = formula_text(definition.node)
+                row["formula"] = formula_tree(definition.node)
             if eq is not None and eq.when:
                 row["when"] = eq.switch_text
             _add_variant(result, name, row, place, len(graphs))
@@ -662,8 +651,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
 
 
 def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
-    """Return the unit, meaning, domain, typical range, flags and symbol of each quantity."""
-    symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
+    """Return the unit, meaning, domain, typical range and flags of each quantity."""
     result = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
         row = grid.model.quantities.get(name)
@@ -673,7 +661,8 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
             continue
         row = grid.model.quantity(name)
         domain = row.domain
-        entry: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning, "lever": row.lever}
+        unit = row.text_unit or row.unit
+        entry: dict[str, Any] = {"unit": unit, "meaning": row.meaning}
         ends = [json_ready(domain.low), json_ready(domain.high)]
         entry["domain"] = [*ends, domain.low_open, domain.high_open]
         entry |= {"whole": domain.whole, "says": str(domain)}
@@ -681,9 +670,5 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
             entry["typical"] = [json_ready(float(end)) for end in row.typical]
         if flags := grid.flag_meanings(name):
             entry["flags"] = {str(value): word for value, word in flags.items()}
-        if row.is_label:
-            entry["labels"] = True
-        if name in symbols:
-            entry["symbol"] = symbols[name]
         result[name] = entry
     return result

@@ -11,7 +11,7 @@ const flagsOf = (name) => data.quantities[name]?.flags;
 /** The axis of a lever's samples. */
 function sideOf(lever, samples) {
   const name = lever.meaning ? `${lever.name.replace("PLACE_OF_", "")}, ${lever.meaning}` : lever.name;
-  if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.categories[sample]) });
+  if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.text(sample)) });
   const values = samples.map((sample) => lever.numberOf(sample));
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const apart = values.length > 2 && low > 0 && (lever.bounds?.log ?? (values[1] - values[0]) * 4 < (values.at(-1) - values.at(-2)));
@@ -33,7 +33,7 @@ function rangeSide(name, unit, values, log) {
 function quantitySide(name, values, log = false) {
   const row = data.quantities[name] ?? {}, flags = flagsOf(name);
   const label = row.meaning ? `${name}, ${row.meaning}` : name;
-  if (!flags) return rangeSide(shortened(label, 60), row.unit, values, log);
+  if (!flags) return rangeSide(label, row.unit, values, log);
   const most = Math.max(...Object.keys(flags).map(Number));
   return new Side({ name: label, labels: Array.from({ length: most + 1 }, (_, k) => flags[k] ?? "") });
 }

@@ -136,12 +136,15 @@ function begin() {
   fill("explained", all, all, view.quantity);
   fill("moved", numbers(), numbers(), flagsOf(view.quantity) ? numbers()[0] : view.quantity);
   const goals = data.best ? ["", ...numbers()] : numbers();
-  fill("goal", goals, goals.map((name) => name || "goal of the study"), data.best ? "" : numbers()[0]);
+  fill("goal", goals, goals.map((name) => name || `${goalWords(data.best.goals)} (the study)`), data.best ? "" : numbers()[0]);
   byId("explained").addEventListener("change", showTree);
   byId("moved").addEventListener("change", showAdvice);
   byId("steps").addEventListener("toggle", showTree);
   byId("advice").addEventListener("toggle", showAdvice);
-  const sensed = () => { byId("sense").disabled = byId("goal").value === ""; };
+  const sensed = () => {
+    byId("sense").hidden = byId("goal").value === "";
+    byId("sense").value = isMaximized(byId("goal").value) ? "maximize" : "minimize";
+  };
   sensed();
   byId("goal").addEventListener("change", sensed);
   byId("find").addEventListener("click", findBest);

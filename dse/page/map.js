@@ -80,7 +80,7 @@ function drawMap(size, colors) {
   const unit = data.quantities[view.quantity]?.unit;
   const present = flags ? [...new Set(finite)].sort((a, b) => a - b) : [];
   const legend = flags
-    ? present.map((value) => ({ text: `${value}: ${flags[value]}`, color: LABELLED[value % LABELLED.length], area: true }))
+    ? present.map((value) => ({ text: flags[value], color: LABELLED[value % LABELLED.length], area: true }))
     : [0, 0.25, 0.5, 0.75, 1].map((part) => ({
         text: finite.length ? valueText(log ? low * (top / low) ** part : low + part * (top - low), unit, 3) : "–",
         color: `rgb(${shade(part)})`, area: true }));
@@ -90,18 +90,41 @@ function drawMap(size, colors) {
   const [left, right] = [chart.across(-0.5), chart.across(wide - 0.5)], [bottom, upper] = [chart.up(-0.5), chart.up(high - 0.5)];
   chart.marks.push(`<image href="${cells}" x="${left}" y="${upper}" width="${near(right - left)}" height="${near(bottom - upper)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
   chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] !== feasible[b], colors.ink, 1.5, "2 2"));
-  if (cases) chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] && feasible[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
+  if (cases) {
+    chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] && feasible[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
+    for (const [value, row, column, most] of regionsOf(wide, high, (k) => (feasible[k] ? cases[k] : NaN))) {
+      const text = flagsOf(flag)[value] ?? "";
+      if (most * (right - left) / wide > 7 * text.length) chart.marks.push(`<text x="${chart.across(column)}" y="${chart.up(row) + 4}" text-anchor="middle" fill="#fff" stroke="#000" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+    }
+  }
   if (!flags && finite.length) {
     const sign = isMaximized(view.quantity) ? -1 : 1;
     const best = values.reduce((b, value, k) => (feasible[k] && Number.isFinite(value) && (b < 0 || sign * value < sign * values[b]) ? k : b), -1);
     chart.star(best % wide, Math.floor(best / wide));
     chart.note = `star: ${sign < 0 ? "maximum" : "minimum"} of ${view.quantity}, ${quantityText(view.quantity, values[best])}`;
   }
-  if (cases && !flags) chart.note = `${chart.note ? `${chart.note}; ` : ""}white lines: borders of ${flag}`;
+  if (cases && !flags) chart.note = `${chart.note ? `${chart.note}; ` : ""}white lines and words: ${flag}`;
   if (feasible.includes(0)) chart.note += "; grey: not feasible";
   chart.ring(cellNow(over, columns), cellNow(by, rows));
   chart.picked = (a, b) => [over, columns[Math.round(a)], by, rows[Math.round(b)]];
   return chart;
+}
+
+/** For each value, the middle of the rows in which it is widest: [value, row, column, cells in the row]. */
+function regionsOf(wide, high, valueOf) {
+  const runs = new Map();
+  for (let row = 0, start = 0; row < high; row++) {
+    for (let column = 0; column < wide; column++) {
+      const value = valueOf(row * wide + column);
+      if (column === 0 || value !== valueOf(row * wide + column - 1)) start = column;
+      if (column + 1 < wide && value === valueOf(row * wide + column + 1) || Number.isNaN(value)) continue;
+      runs.set(value, [...(runs.get(value) ?? []), [value, row, (start + column) / 2, column + 1 - start]]);
+    }
+  }
+  return [...runs.values()].map((list) => {
+    const widest = Math.max(...list.map((run) => run[3])), wideRuns = list.filter((run) => run[3] >= 0.8 * widest);
+    return wideRuns[wideRuns.length >> 1];
+  });
 }
 
 /** Lines between neighbouring cells that differ. */

@@ -108,6 +108,8 @@ class Lever {
     this.unit = this.row.unit ?? "";
     this.meaning = this.row.meaning ?? "";
     this.categories = this.axis?.labels;
+    const names = this.categories?.map((label) => label.replace(/^.*\/|\.toml$/g, "")); // of files, if they differ
+    this.words = new Set(names).size === names?.length ? names : this.categories;
     const leaves = Object.entries(data.leaves).filter(([, leaf]) =>
       leaf.variants.some((variant) => variant.axes.includes(name)));
     this.follows = data.switches.includes(name) ? null
@@ -149,7 +151,12 @@ class Lever {
   }
 
   text(sample) {
-    return this.categories ? this.categories[sample] : valueText(this.numberOf(sample), this.unit);
+    return this.categories ? this.words[sample] : valueText(this.numberOf(sample), this.unit);
+  }
+
+  /** The name and value at a point. */
+  textAt(point) {
+    return `${this.name} = ${this.categories ? this.words[point.at[this.name]] : valueText(this.now(point), this.unit)}`;
   }
 
   /** The value at a point, as a number. */
@@ -195,13 +202,8 @@ class Lever {
   }
 }
 
-function nearest(values, value) {
-  let best = 0;
-  values.forEach((one, k) => {
-    if (Math.abs(one - value) < Math.abs(values[best] - value)) best = k;
-  });
-  return best;
-}
+/** The index of the value nearest to a number. */
+const nearest = (values, value) => values.reduce((best, one, k) => (Math.abs(one - value) < Math.abs(values[best] - value) ? k : best), 0);
 
 /** The limit of all sliders. */
 const FAR = 1e300;

@@ -5,7 +5,7 @@ function showOutputs() {
   byId("outputs").replaceChildren(...data.outputs.map((name) => {
     const row = data.quantities[name] ?? {};
     return element("div", { class: "output" }, element("dt", { title: row.meaning ?? "" }, name),
-      element("dd", { "data-name": name }, quantityText(name, here.get(name), 6)), element("dd", { class: "note" }, row.meaning ?? ""));
+      element("dd", { "data-name": name }, quantityText(name, here.get(name))), element("dd", { class: "note" }, row.meaning ?? ""));
   }));
   byId("feasible").textContent = [
     broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}.` : "",
@@ -34,15 +34,14 @@ function behind(name, seen = new Set()) {
 /** The steps behind a quantity, as a tree that grows when opened. */
 function branch(name, open = false) {
   const definition = definitionOf(name), row = data.quantities[name] ?? {};
-  const shown = name.replace("PLACE_OF_", "place of ");
-  const value = OUTPUTS.has(name) ? quantityText(name, here.get(name), 8) : "(label)";
-  const head = [element("b", {}, shown), ` = ${value}`];
+  const value = OUTPUTS.has(name) ? quantityText(name, here.get(name), 6) : "(label)";
+  const head = [element("b", {}, nameText(name)), ` = ${value}`];
   const given = name in here.set || name in here.off;
   const source = given ? "given on this page" : definition?.source ?? "";
   const parts = [row.meaning ? element("p", {}, row.meaning) : null,
-    definition?.text && !given ? element("code", {}, `${shown} = ${definition.text}`) : null,
+    definition && "formula" in definition && !given ? equationOf(name, definition) : null,
     element("p", { class: "note" }, [source, definition?.when ? `with ${definition.when}` : "", definition?.kind === "table" ? "computed in Python" : "",
-      definition?.kind === "default" && !given ? "default" : ""].filter(Boolean).join("; "))];
+      definition?.formula === null ? "the function f is too long to be shown" : "", definition?.kind === "default" && !given ? "default" : ""].filter(Boolean).join("; "))];
   const needs = given ? [] : definition?.needs ?? [];
   const node = element("details", { "data-step": name, open }, element("summary", {}, ...head), ...parts);
   const grow = () => {
