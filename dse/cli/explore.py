@@ -67,10 +67,7 @@ def explore(
             f"{source} is no model: only a model takes values; on the page you can change them"
         )
     if suffix == ".toml":
-        from dse.page.page import read_heading
-
-        of = read_study(source)
-        title, note = read_heading(source, title, note)
+        read_study(source)  # warns of odd numbers and refuses comparisons
     elif not is_data:
         of = warn_odd_numbers(study_from_point(source, at))
     with input_errors():

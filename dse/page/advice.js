@@ -2,21 +2,15 @@
 
 const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
 
-/** The inputs that are numbers: values of the study, and axes of numbers. */
 function movable() {
-  return [...LEVERS.values()].filter((lever) => !lever.categories && lever.axis?.kind !== "zip" &&
-    INPUTS.has(lever.name) && !lever.snaps);
+  return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps);
 }
 
-/** A computed copy of the current point with one input at a value. */
 function movedTo(lever, value) {
   const point = new Point(here), k = INPUTS.get(lever.name);
-  if (lever.axis) {
-    point.x[k] = value;
-  } else {
-    point.set[lever.name] = value;
-    point.fill();
-  }
+  if (!lever.axis) point.set[lever.name] = value;
+  point.fill();
+  if (lever.axis) point.x[k] = value;
   point.run();
   return point;
 }
@@ -30,19 +24,16 @@ function inDomain(name, value) {
   }
 }
 
-/** The slope between two points in log-log scale; NaN if a logarithm is undefined. */
-const logSlope = (x1, y1, x2, y2) => (x1 > 0 && x2 > 0 && x1 !== x2 && y1 * y2 > 0 && Number.isFinite(y1) && Number.isFinite(y2)
-  ? Math.log(y2 / y1) / Math.log(x2 / x1) : NaN);
+const logSlope = (x1, y1, x2, y2) => (x1 > 0 && x2 > 0 && y1 * y2 > 0 && Number.isFinite(y1 - y2) ? Math.log(y2 / y1) / Math.log(x2 / x1) : NaN);
 
 /** The elasticities to smaller and to larger inputs; NaN at a jump, or where the input cannot go. */
 function elasticities(lever, output) {
-  const x = lever.now(here), y = here.broken().some(({ of }) => of === "model") ? NaN : here.get(output);
-  const { whole } = lever.row, step = Math.max(1, Math.round(WHOLE * x));
+  const valueAt = (point) => (point.broken().some(({ of }) => of === "model") ? NaN : point.get(output));
+  const x = lever.now(here), { whole } = lever.row, step = Math.max(1, Math.round(WHOLE * x));
   const sideOf = (sign) => {
     const [far, near] = [1, STEP_RATIO].map((ratio) => {
-      const factor = 1 + Math.expm1(STEP / ratio), to = whole ? x + sign * step : sign > 0 ? x * factor : x / factor;
-      const point = inDomain(lever.name, to) ? movedTo(lever, to) : null;
-      return point && !point.broken().some(({ of }) => of === "model") ? logSlope(x, y, to, point.get(output)) : NaN;
+      const to = whole ? x + sign * step : x * (1 + Math.expm1(STEP / ratio)) ** sign;
+      return inDomain(lever.name, to) ? logSlope(x, valueAt(here), to, valueAt(movedTo(lever, to))) : NaN;
     });
     if (whole) return { slope: far, jumps: false };
     const isSmooth = Math.abs(near - far) <= SAME_SLOPE * (1 + Math.abs(far));
@@ -53,7 +44,6 @@ function elasticities(lever, output) {
 
 const steepest = ({ down, up }) => [down, up].reduce((most, { slope }) => (Math.abs(slope) > Math.abs(most) ? slope : most), 0);
 
-/** The inputs in descending order of elasticity. */
 function movers(output) {
   if (flagsOf(output)) return [];
   return movable().map((lever) => elasticities(lever, output))
@@ -69,7 +59,6 @@ function stateOf(guide, point = here) {
   return Object.entries(family.terms).find(([, name]) => point.get(name) === point.get(guide.limits))?.[0] ?? "";
 }
 
-/** The factor by which the goal of a guide is better at a point. */
 function gainOf(guide, point) {
   const [now, then] = [here.get(guide.goal), point.get(guide.goal)];
   return guide.maximize ? then / now : now / then;
@@ -82,8 +71,9 @@ function keepsWork(guide, point) {
     const most = here.get("blocks") * known;
     if (!(blocks * threads > most - known && (blocks - 1) * threads < most)) return false;
   }
-  const sum = (side, at) => side.reduce((all, names) => all + names.reduce((part, name) => part * at.get(name), 1), 0);
-  return guide.conditions.every(([least, most]) => sum(least, point) <= sum(most, point) || sum(least, here) > sum(most, here));
+  const value = (tree, at) => (!Array.isArray(tree) ? at.get(tree)
+    : tree.slice(1).map((term) => value(term, at)).reduce((a, b) => (tree[0] === "add" ? a + b : a * b)));
+  return guide.conditions.every(([, least, most]) => value(least, point) <= value(most, point) || value(least, here) > value(most, here));
 }
 
 /** The move of a lever up to the next regime, with its gain. */
@@ -116,7 +106,6 @@ function follow(guide, lever, up) {
   return { lever, up, from: x, to: low, gain, next, ends: high !== null };
 }
 
-/** The moves of a guide that help, best first. */
 function moves(guide) {
   const names = new Set((guide.helps[stateOf(guide)] ?? []).flat()), known = new Set(guide.fixed);
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
@@ -126,7 +115,6 @@ function moves(guide) {
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
 }
 
-/** The inputs behind a quantity. */
 function inputsBehind(name, seen = new Set()) {
   if (seen.has(name)) return [];
   seen.add(name);

@@ -8,11 +8,9 @@ const configured = () => data.axes.reduce((all, axis) => all * axis.count, 1);
 
 /** Fix the axes ``per`` of the study's query at their current values. */
 function pinned(all) {
-  const per = data.best?.per ?? [];
   all.axes.forEach((lever, k) => {
-    if (!per.includes(lever.name)) return;
     const list = all.places[k];
-    all.places[k] = [lever.categories ? here.at[lever.name] : list[nearest(list.map((sample) => lever.numberOf(sample)), lever.now(here))]];
+    if (data.best?.per.includes(lever.name)) all.places[k] = [lever.categories ? here.at[lever.name] : list[nearest(list.map((sample) => lever.numberOf(sample)), lever.now(here))]];
   });
   all.count = all.places.reduce((count, list) => count * list.length, 1);
   return all;
@@ -59,10 +57,8 @@ async function findBest() {
   if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
   const best = await search(goals, own, (text) => { note.textContent = text; });
   if (best === undefined) return undefined;
-  if (!best) {
-    note.textContent = "No configuration is feasible.";
-    return undefined;
-  }
+  note.textContent = "No configuration is feasible.";
+  if (!best) return undefined;
   const per = own ? data.best.per : [], whole = data.axes.reduce((all, axis) => all * (per.includes(axis.name) ? 1 : axis.size), 1);
   const point = new Point({ ...here, at: best.at, off: best.off });
   point.run();
@@ -72,7 +68,6 @@ async function findBest() {
   return offer(point, goals.map(({ name }) => name));
 }
 
-/** Show the answer that Python computed when the page was made. */
 function showFound(words) {
   const { found: answer, per } = data.best, point = new Point(here);
   const index = per.reduce((all, name) => all * AXES.get(name).count + here.at[name], 0);

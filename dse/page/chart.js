@@ -18,31 +18,19 @@ function lookOf(name, k, colors) {
   return { ...known, color: known.color === "#000000" ? colors.ink : known.color };
 }
 
-/** Round numbers between two ends; decades on a logarithmic scale. */
 function ticksOf(low, high, log, count) {
   if (!(high > low)) return [low];
-  if (log) {
-    const decades = Math.log10(high) - Math.log10(low), ticks = [];
-    if (decades >= 1) {
-      const step = Math.max(1, Math.ceil(decades / count));
-      const inner = decades <= 2 ? [1, 2, 5] : [1];
-      for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k += step) {
-        for (const m of inner) {
-          const value = Number(`${m}e${k}`);
-          if (value >= low * 0.999 && value <= high * 1.001) ticks.push(value);
-        }
-      }
-      return ticks;
-    }
+  const decades = Math.log10(high) - Math.log10(low), upTo = (size) => Array.from({ length: size + 1 }, (_, k) => k);
+  if (log && decades >= 1) {
+    const step = Math.max(1, Math.ceil(decades / count)), first = Math.floor(Math.log10(low));
+    return upTo(Math.ceil(decades / step) + 1).flatMap((k) => (decades <= 2 ? [1, 2, 5] : [1]).map((m) => Number(`${m}e${first + k * step}`)))
+      .filter((value) => value >= low * 0.999 && value <= high * 1.001);
   }
   const rough = high / count - low / count, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999);
-  const ticks = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(Number((k * step).toPrecision(12)));
-  return ticks;
+  const step = [1, 2, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999), first = Math.ceil(low / step - 1e-9);
+  return upTo(Math.floor(high / step + 1e-9) - first).map((k) => Number(((first + k) * step).toPrecision(12)));
 }
 
-/** An axis of a figure: numbers, or labels at integers. */
 class Side {
   constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null, numeric = false }) {
     if (labels) [low, high] = [-0.5, labels.length - 0.5];

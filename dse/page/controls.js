@@ -15,7 +15,6 @@ function element(tag, attributes = {}, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
-/** A select element with labels for its values. */
 function chooser(label, values, labels, chosen, change) {
   const list = element("select", { "aria-label": label, onchange: () => change(list.value) },
     ...values.map((value, k) => element("option", { value }, labels[k])));
@@ -23,7 +22,6 @@ function chooser(label, values, labels, chosen, change) {
   return list;
 }
 
-/** The control of one lever. */
 class Control {
   constructor(lever) {
     this.lever = lever;
@@ -49,9 +47,7 @@ class Control {
   }
 
   slide(step) {
-    const { lever } = this;
-    if (lever.bounds) lever.move(here, lever.between(step / STEPS));
-    else lever.move(here, Math.min(step, lever.axis.count - 1));
+    this.lever.move(here, this.lever.bounds ? this.lever.between(step / STEPS) : Math.min(step, this.lever.axis.count - 1));
   }
 
   restore() {
@@ -74,21 +70,15 @@ class Control {
     if (typed) this.show();
   }
 
-  /** Update the control to the current point. */
   show() {
     const { lever } = this, { name } = lever;
     const moved = name in here.off || name in here.set || (lever.axis && here.at[name] !== start.at[name]);
     this.reset.style.visibility = moved ? "visible" : "hidden";
-    if (lever.categories) {
-      this.slider.value = here.at[name];
-      return;
-    }
     const now = lever.now(here), text = valueText(now, lever.unit, 6);
-    if (lever.bounds) this.slider.value = Math.round(STEPS * lever.share(now));
-    else this.slider.value = here.at[name];
+    this.slider.value = lever.bounds ? Math.round(STEPS * lever.share(now)) : here.at[name];
+    if (lever.categories) return;
     this.slider.setAttribute("aria-valuetext", text);
     if (document.activeElement !== this.typed || !moved) this.typed.value = text;
-    if (document.activeElement !== this.typed) this.typed.value = text;
   }
 }
 
@@ -113,8 +103,7 @@ function idleInputs() {
       const k = INPUTS.get(name), own = point.x[k];
       const isSame = [0, 0.5, 1].every((share) => {
         point.x[k] = LEVERS.get(name).between(share);
-        const all = point.run();
-        return places.every((place) => Object.is(all[place], first[place]));
+        return point.run() && places.every((place) => Object.is(point.y[place], first[place]));
       });
       point.x[k] = own;
       return isSame;
@@ -152,7 +141,6 @@ function groupOf(name) {
   return kind === "default" || (kind === "formula" && source === "") ? "default" : "machine";
 }
 
-/** The note on quantities that Python computed. */
 function computedWhere(names) {
   const along = [...new Set(names.flatMap((name) => data.leaves[name].variants.flatMap((one) => one.axes)))];
   const where = along.length ? `at every value of ${along.join(", ")} on this page` : "for the study";

@@ -363,10 +363,7 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the guides whose quantities are on the page, as data for JSON.
-
-    A condition is a pair of sums; a sum is a list of products; a product is a list of quantities.
-    """
+    """Return the guides whose quantities are on the page, as data for JSON."""
     outputs = set(js_program.outputs)
     result = []
     for guide in guides(grid.model):
@@ -389,7 +386,7 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
                 "directions": {n: way for n, way in directions.items() if way != "both"},
                 "same_work": guide.same_work and outputs >= set(LAUNCH),
                 "conditions": [
-                    [_summands(side) for side in node.args]
+                    formula_tree(node)
                     for node in conditions
                     if outputs >= set(references(node)) and _is_of_sums(node)
                 ],
@@ -402,13 +399,6 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
 def _is_of_sums(node: Node) -> bool:
     ops = {each.op for side in node.args for each in walk([side])}
     return node.op == "less_equal" and ops <= {"add", "mul", "reference"}
-
-
-def _summands(node: Node) -> list[list[str]]:
-    """Return a sum of products of quantities as one list of names per product."""
-    if node.op == "add":
-        return [names for arg in node.args for names in _summands(arg)]
-    return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
 def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:

@@ -8,7 +8,6 @@ const view = { kind: "lines", over: "", by: "", quantity: "", other: "", family:
 
 const flagsOf = (name) => data.quantities[name]?.flags;
 
-/** The axis of a lever's samples. */
 function sideOf(lever, samples) {
   const name = lever.meaning ? `${lever.name.replace("PLACE_OF_", "")}, ${lever.meaning}` : lever.name;
   if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.text(sample)) });
@@ -18,7 +17,6 @@ function sideOf(lever, samples) {
   return new Side({ name, unit: lever.unit, low, high, log: Boolean(apart) });
 }
 
-/** The axis of values of quantities. */
 function rangeSide(name, unit, values, log) {
   const finite = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
   let [low, high] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
@@ -38,7 +36,6 @@ function quantitySide(name, values, log = false) {
   return new Side({ name: label, labels: Array.from({ length: most + 1 }, (_, k) => flags[k] ?? "") });
 }
 
-/** Quantities at each sample of a lever. */
 function along(lever, samples, names, from = here, all = false) {
   const point = new Point(from), columns = names.map(() => new Float64Array(samples.length));
   samples.forEach((sample, k) => {
@@ -132,10 +129,9 @@ function* walked({ axes, places, count }, from = here) {
   }
 }
 
-/** True if values span more than two decades. */
 function isWide(values) {
-  const finite = values.filter(Number.isFinite), low = finite.reduce((a, b) => Math.min(a, b), Infinity);
-  return low > 0 && finite.reduce((a, b) => Math.max(a, b), 0) > 100 * low;
+  const finite = values.filter(Number.isFinite), low = Math.min(...finite);
+  return low > 0 && Math.max(...finite) > 100 * low;
 }
 
 let cloud = { of: "" };

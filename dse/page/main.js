@@ -36,7 +36,6 @@ function drawn(size, colors = palette()) {
   return KINDS[view.kind].draw(size, colors);
 }
 
-/** Show the options of the figure's kind. */
 function showChoices() {
   const levers = [...LEVERS.keys()], asks = KINDS[view.kind]?.asks ?? [], all = drawables();
   const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
@@ -167,6 +166,5 @@ function begin() {
   changed();
 }
 
-/** The interface for tests. */
 globalThis.explorer = { data, here, view, Point, LEVERS, controls, changed, drawn, parsed, valueText, written, read, studyFile, search, movers, moves, pngOf, KINDS, settle };
 begin();

@@ -1,6 +1,5 @@
 /* A quantity over two levers: cells as an image, borders of cases and of feasibility. */
 
-/** Eight colours of viridis. */
 const UNIFORM = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"]
   .map((color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16)));
 
@@ -51,13 +50,11 @@ function cellsOf(over, by, names) {
   return { columns, rows, computed, feasible };
 }
 
-/** An axis of equal cells, with the samples as ticks. */
 function cellSide(lever, samples) {
   const label = lever.meaning ? `${lever.name}, ${lever.meaning}` : lever.name;
   return new Side({ name: label, labels: samples.map((sample) => lever.text(sample)), numeric: !lever.categories });
 }
 
-/** The index of the sample nearest to the current point. */
 function cellNow(lever, samples) {
   const values = samples.map((sample) => (lever.categories ? sample : lever.numberOf(sample)));
   return nearest(values, lever.categories ? here.at[lever.name] : lever.now(here));
@@ -127,7 +124,6 @@ function regionsOf(wide, high, valueOf) {
   });
 }
 
-/** Lines between neighbouring cells that differ. */
 function bordersOf(chart, wide, high, differ, color, thick, dash) {
   let path = "";
   for (let row = 0; row < high; row++) {

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (
-    "text study controls formula chart figures map transit tail launch roofline advice tree best "
-    "share part main"
-).split()
+    "text", "study", "controls", "formula", "chart", "figures", "map", "transit", "tail", "launch",
+    "roofline", "advice", "tree", "best", "share", "part", "main",
+)  # fmt: skip
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )

@@ -1,6 +1,5 @@
 "use strict";
 
-/** A number of the page's data, where non-finite ones are text. */
 const number = (text) => Number(text);
 
 const escaped = (text) =>
@@ -37,7 +36,6 @@ function valueText(value, unit = "", count = data.prefixes.units.includes(unit) 
   return digits(value / factor, count) + name;
 }
 
-/** A value of a quantity; of a case, its name. */
 function quantityText(name, value, count) {
   const row = data.quantities[name] ?? {};
   if (row.flags && Number.isFinite(value)) return row.flags[value] ?? String(value);
@@ -84,7 +82,6 @@ function parsed(name, text) {
   return checked(name, value);
 }
 
-/** Return the value if it is in the domain, or throw an Error. */
 function checked(name, value) {
   const row = data.quantities[name] ?? {};
   if (!row.domain) return value;
