@@ -15,15 +15,6 @@ function movedTo(lever, value) {
   return point;
 }
 
-function inDomain(name, value) {
-  try {
-    checked(name, value);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 const logSlope = (x1, y1, x2, y2) => (x1 > 0 && x2 > 0 && y1 * y2 > 0 && Number.isFinite(y1 - y2) ? Math.log(y2 / y1) / Math.log(x2 / x1) : NaN);
 
 /** The elasticities to smaller and to larger inputs; NaN at a jump, or where the input cannot go. */
@@ -140,7 +131,7 @@ function showAdvice() {
   const most = Math.max(...inputs.map((one) => Math.abs(steepest(one))), 1e-300);
   const sideText = ({ slope, jumps }) => (jumps ? "jumps" : Number.isNaN(slope) ? "–" : `${slope > 0 ? "+" : slope < 0 ? "−" : ""}${digits(Math.abs(slope), 3)}`);
   byId("movers").replaceChildren(...inputs.map((one) => element("tr", {},
-    element("th", { scope: "row" }, one.lever.name + (one.step ? ` ± ${one.step}` : "")),
+    element("th", { scope: "row" }, one.lever.name.replaceAll("_", "_\u200b") + (one.step ? ` ± ${one.step}` : "")),
     element("td", { class: "number" }, sideText(one.down)), element("td", { class: "number" }, sideText(one.up)),
     element("td", {}, element("span", { class: steepest(one) > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(steepest(one))) / most)}%` })))));
   byId("moved-note").textContent = !inputs.length ? `${output} does not vary with any input here.`

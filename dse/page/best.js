@@ -79,11 +79,8 @@ function showFound(words) {
     const value = answer[lever.name]?.[index];
     if (lever.categories) lever.move(point, lever.categories.indexOf(String(value)));
     else if (value !== undefined) {
-      try {
-        lever.put(point, number(value));
-      } catch {
-        // keep the nearest value on the page
-      }
+      if (lever.snaps) lever.move(point, nearest(lever.axis.values, number(value)));
+      else lever.put(point, number(value));
     }
   }
   point.run();

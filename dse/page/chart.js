@@ -165,7 +165,7 @@ class Chart {
     this.marks.push(`<circle cx="${px}" cy="${py}" r="6" fill="${paper}" stroke="${ink}" stroke-width="2.5"/>`);
     if (text) {
       const end = px > (this.left + this.right) / 2;
-      this.marks.push(`<text x="${px + (end ? -10 : 10)}" y="${py - 9}" text-anchor="${end ? "end" : "start"}" fill="${ink}" stroke="${paper}" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+      this.marks.push(`<text x="${px + (end ? -10 : 10)}" y="${py - (py < this.top + 20 ? -19 : 9)}" text-anchor="${end ? "end" : "start"}" fill="${ink}" stroke="${paper}" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
     }
   }
 

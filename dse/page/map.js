@@ -1,14 +1,13 @@
 /* A quantity over two levers: cells as an image, borders of cases and of feasibility. */
 
-const UNIFORM = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"]
-  .map((color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16)));
+const rgbOf = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
+const UNIFORM = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"].map(rgbOf); // viridis
 
 function shade(share) {
   const place = Math.min(Math.max(share, 0), 1) * (UNIFORM.length - 1), low = Math.min(Math.floor(place), UNIFORM.length - 2);
   return UNIFORM[low].map((part, k) => Math.round(part + (place - low) * (UNIFORM[low + 1][k] - part)));
 }
 
-const rgbOf = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
 const LABELLED = [...COLORS.slice(0, 6), "#8a8a8a", "#b8a600", "#6a3d9a", "#4d4d4d"];
 
 /** Cells as a data URL, one pixel each; `paint` returns the colour of a cell, or nothing. */
@@ -91,7 +90,7 @@ function drawMap(size, colors) {
     chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] && feasible[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
     for (const [value, row, column, most] of regionsOf(wide, high, (k) => (feasible[k] ? cases[k] : NaN))) {
       const text = flagsOf(flag)[value] ?? "";
-      if (most * (right - left) / wide > 7 * text.length) chart.marks.push(`<text x="${chart.across(column)}" y="${chart.up(row) + 4}" text-anchor="middle" fill="#fff" stroke="#000" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+      if (most * (right - left) / wide > 7 * text.length) chart.marks.push(`<text x="${chart.across(column)}" y="${chart.up(row) + (Math.abs(row - cellNow(by, rows)) < 12 * high / (bottom - upper) ? -9 : 4)}" text-anchor="middle" fill="#fff" stroke="#000" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
     }
   }
   if (!flags && finite.length) {

@@ -82,12 +82,13 @@ function parsed(name, text) {
   return checked(name, value);
 }
 
+function inDomain(name, value) {
+  const { domain, whole } = data.quantities[name] ?? {}, [low, high, lowOpen, highOpen] = (domain ?? []).map((end) => (typeof end === "boolean" ? end : number(end)));
+  return !domain || ((lowOpen ? value > low : value >= low) && (highOpen ? value < high : value <= high) &&
+    (!whole || Number.isInteger(value) || !Number.isFinite(value)));
+}
+
 function checked(name, value) {
-  const row = data.quantities[name] ?? {};
-  if (!row.domain) return value;
-  const [low, high, lowOpen, highOpen] = row.domain;
-  const inside = (lowOpen ? value > number(low) : value >= number(low)) &&
-    (highOpen ? value < number(high) : value <= number(high));
-  if (inside && (!row.whole || Number.isInteger(value) || !Number.isFinite(value))) return value;
-  throw new Error(`${valueText(value, row.unit)} is outside ${row.says}`);
+  if (inDomain(name, value)) return value;
+  throw new Error(`${valueText(value, data.quantities[name].unit)} is outside ${data.quantities[name].says}`);
 }

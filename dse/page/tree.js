@@ -5,7 +5,7 @@ function showOutputs() {
   byId("outputs").replaceChildren(...data.outputs.map((name) => {
     const row = data.quantities[name] ?? {};
     return element("div", { class: "output" }, element("dt", { title: row.meaning ?? "" }, name),
-      element("dd", { "data-name": name }, quantityText(name, here.get(name))), element("dd", { class: "note" }, row.meaning ?? ""));
+      element("dd", { "data-name": name }, quantityText(name, here.get(name))), element("dd", { class: "note" }, row.meaning === name ? "" : row.meaning ?? ""));
   }));
   byId("feasible").textContent = [
     broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}.` : "",
