@@ -27,7 +27,7 @@ function ticksOf(low, high, log, count) {
       .filter((value) => value >= low * 0.999 && value <= high * 1.001);
   }
   const rough = high / count - low / count, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999), first = Math.ceil(low / step - 1e-9);
+  const step = [1, 2, size === 1 ? 5 : 2.5, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999), first = Math.ceil(low / step - 1e-9);
   return upTo(Math.floor(high / step + 1e-9) - first).map((k) => Number(((first + k) * step).toPrecision(12)));
 }
 
@@ -181,12 +181,12 @@ class Chart {
   toString() {
     const { left, right, top, bottom, width, height, colors } = this;
     const parts = [];
-    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / (this.steep ? 45 : 90))))) {
+    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / (this.steep ? 35 : 70))))) {
       const at = this.across(value);
       if (!this.x.labels) parts.push(`<path d="M${at} ${top}V${bottom}" stroke="${colors.grid}"/>`);
       parts.push(this.steep
         ? `<text x="${at}" y="${bottom + 12}" text-anchor="end" transform="rotate(-28 ${at} ${bottom + 12})">${escaped(cut(text, 18))}</text>`
-        : `<text x="${at}" y="${bottom + 16}" text-anchor="middle">${escaped(text)}</text>`);
+        : `<text x="${Math.min(at, width - 2 - 3.75 * text.length)}" y="${bottom + 16}" text-anchor="middle">${escaped(text)}</text>`);
     }
     for (const [value, text] of this.y.ticks(Math.max(2, Math.floor((bottom - top) / 45)))) {
       const at = this.up(value);

@@ -117,12 +117,13 @@ def page_content(
 def read_heading(path: str | Path, title: str | None, note: str) -> tuple[str | None, str]:
     """Return the title and note of a study file, from the comment at its start unless given.
 
-    The first line is the title if it ends a sentence; else it belongs to the note.
+    The first line is the title if it ends a sentence or is the only one; else the note has it.
     """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     comment = takewhile(lambda line: line.startswith("# "), lines)
     words = [line.removeprefix("# ").strip() for line in comment]
-    heading = words.pop(0) if words and words[0].endswith((".", "?", ")")) else None
+    is_title = len(words) == 1 or (words and words[0].endswith((".", "?", ")")))
+    heading = words.pop(0) if is_title else None
     return title or heading, note or " ".join(words)
 
 

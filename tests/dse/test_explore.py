@@ -431,7 +431,7 @@ def test_each_step_shows_its_equation_and_source(tour: Browser) -> None:
 
 @needs_chromium
 @pytest.mark.parametrize("path", EXPLORERS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("wide", [390, 1440])
+@pytest.mark.parametrize("wide", [390, pytest.param(1440, marks=long)])
 def test_an_explorer_fits_the_screen(path: Path, wide: int, page: Browser, tmp_path: Path) -> None:
     """Nothing scrolls sideways, no text of a figure is cut, and cases have names."""
     page.size(wide, 850, dark=wide < 600)
@@ -454,6 +454,13 @@ def test_an_explorer_fits_the_screen(path: Path, wide: int, page: Browser, tmp_p
         assert cut == [], kind
     page.run("new Promise((done) => setTimeout(done, 300))")
     assert page.run("document.documentElement.scrollWidth") <= wide
+    again = page.run(
+        "[...explorer.controls.values()].filter(({ lever, typed }) => typed && "
+        "Number.isFinite(lever.now(explorer.here))).map(({ lever, typed }) => "
+        "[lever.name, lever.now(explorer.here), explorer.parsed(lever.name, typed.value)])"
+    )
+    for name, value, parsed in again:  # what a control shows can be typed
+        assert parsed == pytest.approx(value, rel=1e-5), name
     texts = page.run(
         "[...document.querySelectorAll('dd[data-name], #figure text')].map((d) => d.textContent)"
     )
