@@ -85,7 +85,7 @@ class Control {
 const controls = new Map();
 
 /** Configurations at which inputs are tried at both ends and in the middle of their sliders. */
-const TRIED = 1500;
+const TRIED = 500;
 
 /** The given numbers that change no output and no condition at any configuration that is tried. */
 function idleInputs() {
