@@ -182,7 +182,7 @@ function rangeOf(lever) {
   let ends = row.typical ? row.typical.map(number) : !Number.isFinite(value) || value === 0 ? [0, row.whole ? 16 : 1]
     : value > 0 ? [value / 8, value * 8] : [8 * value, -8 * value];
   ends = ends.map((end) => Math.min(Math.max(end, -FAR), FAR));
-  if (Number.isFinite(value)) ends = [Math.min(ends[0], value), Math.max(ends[1], value)];
+  if (Number.isFinite(value)) ends = [Math.min(ends[0], value), value < ends[1] ? ends[1] : Math.max(value, 2 * value)]; // with room above the value
   if (row.whole) ends = [Math.floor(ends[0]), Math.ceil(ends[1])];
   if (ends[0] < low || (lowOpen && ends[0] === low)) ends[0] = lowOpen && ends[1] > low ? low + (ends[1] - low) / 1000 : low;
   if (ends[1] > high || (highOpen && ends[1] === high)) ends[1] = highOpen ? high - (high - ends[0]) / 1000 : high;

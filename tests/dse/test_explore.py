@@ -314,7 +314,11 @@ def test_what_moves_an_output_is_its_elasticity(
         f"explorer.movers('{output}').map((one) => [one.lever.name, "
         "String(one.down.slope), String(one.up.slope)])"
     )
-    ds = study.sensitivity(output=output, at=point)
+    at = page.run(
+        "Object.fromEntries(explorer.data.axes.map(({ name, labels }) => "
+        "[name, labels?.[explorer.here.at[name]] ?? explorer.LEVERS.get(name).now(explorer.here)]))"
+    )
+    ds = study.sensitivity(output=output, at=at)
     sides = np.stack([ds.elasticity_down.values.reshape(-1), ds.elasticity_up.values.reshape(-1)])
     known = dict(zip(ds.input.values.tolist(), sides.T.tolist(), strict=True))
     shown = {*page.run("[...explorer.LEVERS.keys()]")}  # a default is no input of a page
