@@ -6,8 +6,6 @@ of :mod:`symbolic.ops`. Units are checked. A number without a unit fits any dime
 are plain numbers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -81,7 +79,6 @@ _HINTS = {
     "int": "; write floor(a)",
     "lambda": "; a formula defines no functions",
 }
-_MAX_LITERALS = sizes.LITERALS_MOST
 #: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
@@ -628,7 +625,7 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     _check_unit(source, term, quantity, expected)
     if not isinstance(term.value, Node):
         value = float(term.value)
-        if len(_LITERALS) < _MAX_LITERALS:
+        if len(_LITERALS) < sizes.LITERALS_MOST:
             names = tuple(token.text for token in parser.tokens if token.kind == "name")
             _LITERALS[key] = value, names
         return value

@@ -16,12 +16,13 @@ from dse.plots.style import meaning_of, style_of
 from dse.study.study import BestQuery, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from sweeps.bounds.statistics_as_formulas import expand_statistics
 from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from symbolic.advice import LAUNCH, guides, move_directions
+from symbolic.answer import BINARY_PREFIXES, PREFIXED_UNITS, PREFIXES
 from symbolic.errors import DseError
 from symbolic.expression import parse_condition
 from symbolic.graph import Definition, Graph
@@ -29,9 +30,8 @@ from symbolic.javascript import Program, program
 from symbolic.json_text import read_json
 from symbolic.library import load_model
 from symbolic.model import Model
-from symbolic.node import is_readable
-from symbolic.ops import Node, reference, references, walk
-from symbolic.quantities import indexed_quantity
+from symbolic.ops import NEARLY_ALL, Node, constant, reference, references, walk
+from symbolic.quantities import indexed_quantity, text_unit
 from symbolic.statistics import StatisticName, statistics_of
 from symbolic.units import UNITS, to_si_exact
 
@@ -256,7 +256,7 @@ def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     result = {}
     for name in [*names, *map(str, ds.sizes)]:
         attrs = ds[name].attrs if name in ds.variables else {}
-        unit = str(attrs.get("units", ""))
+        unit = text_unit(name, str(attrs.get("units", "")))
         row: dict[str, Any] = {"unit": unit if unit != "1" else ""}
         row["meaning"] = str(attrs.get("long_name", ""))
         if name in names and (flags := read_flag_meanings(attrs)):
@@ -295,6 +295,7 @@ def common_data(title: str, note: str) -> dict[str, Any]:
         "searched": _MAX_SEARCHED,
         # each unit as a factor, a power of ten, and the exponents of base units
         "units": {name: _unit(name) for name in sorted(UNITS)},
+        "prefixes": {"units": PREFIXED_UNITS, "decimal": PREFIXES, "binary": BINARY_PREFIXES},
         "study": None,
     }
 
@@ -378,10 +379,7 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the guides whose quantities are on the page, as data for JSON.
-
-    A condition is a pair of sums; a sum is a list of products; a product is a list of quantities.
-    """
+    """Return the guides whose quantities are on the page, as data for JSON."""
     outputs = set(js_program.outputs)
     result = []
     for guide in guides(grid.model):
@@ -404,7 +402,7 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
                 "directions": {n: way for n, way in directions.items() if way != "both"},
                 "same_work": guide.same_work and outputs >= set(LAUNCH),
                 "conditions": [
-                    [_summands(side) for side in node.args]
+                    formula_tree(node)
                     for node in conditions
                     if outputs >= set(references(node)) and _is_of_sums(node)
                 ],
@@ -417,13 +415,6 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
 def _is_of_sums(node: Node) -> bool:
     ops = {each.op for side in node.args for each in walk([side])}
     return node.op == "less_equal" and ops <= {"add", "mul", "reference"}
-
-
-def _summands(node: Node) -> list[list[str]]:
-    """Return a sum of products of quantities as one list of names per product."""
-    if node.op == "add":
-        return [names for arg in node.args for names in _summands(arg)]
-    return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
 def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
@@ -570,52 +561,39 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
     entry["which"][place] = entry["variants"].index(row)
 
 
-#: Precedence and sign of each operator; formulas write other primitives as function calls.
-_OPERATORS = {
-    "either": (1, "or"), "both": (2, "and"), "equal": (4, "=="), "less": (4, "<"),
-    "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
-}  # fmt: skip
-_ATOM = 9
+#: Formulas with more names, numbers and operations than this are left out: nobody reads them.
+_MAX_FORMULA = 120
 
 
-def formula_text(root: Node) -> str:
-    """Return an expression tree as the text of a formula, with as few parentheses as possible.
+def formula_tree(root: Node) -> Any:
+    """Return a formula as nested lists [operation, *terms] for JSON; None if it is too long.
 
-    >>> from symbolic.ops import minimum, reference
+    >>> from symbolic.ops import divide, minimum, reference
     >>> a, b = reference("a"), reference("b")
-    >>> formula_text(minimum(a - (b - 1), 2.0 * (a + b)) / -a)
-    'minimum(a - (b - 1), 2 * (a + b)) / (-a)'
+    >>> formula_tree(minimum(2.0 * a, divide(a, b, at_zero=0)))
+    ['minimum', ['mul', 2, 'a'], ['divide', 'a', 'b', 0]]
     """
-    texts: dict[int, tuple[str, int]] = {}
+    trees: dict[int, tuple[Any, int]] = {}
     for node in walk((root,)):
-        texts[id(node)] = _node_text(node, [texts[id(a)] for a in node.args if isinstance(a, Node)])
-    return texts[id(root)][0]
+        parts = [trees[id(each)] for each in node.args if isinstance(each, Node)]
+        size = 1 + sum(count for _, count in parts)
+        if size > _MAX_FORMULA:
+            return None
+        trees[id(node)] = _tree_of(node, [tree for tree, _ in parts]), size
+    return trees[id(root)][0]
 
 
-def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
+def _tree_of(node: Node, terms: list[Any]) -> Any:
     if node.op == "reference":
-        return str(node.args[0]), _ATOM
+        return node.args[0]
     if node.op == "constant":
-        value = node.args[0]
-        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        text = str(int(value) if whole else value)
-        text = text.lower() if isinstance(value, bool) else text
-        return text, 0 if text.startswith("-") else _ATOM
-    if node.op == "mul" and node.args[0].op == "constant" and node.args[0].args[0] == -1:
-        return f"-{_add_brackets(parts[1], 6)}", 0
-    if node.op == "negate":
-        return f"not {_add_brackets(parts[0], 3)}", 3
-    if node.op not in _OPERATORS:
-        return f"{node.op.replace('pow', 'power')}({', '.join(text for text, _ in parts)})", _ATOM
-    binds, sign = _OPERATORS[node.op]
-    right = binds + (node.op in ("sub", "div", "equal", "less", "less_equal"))
-    left = binds + (binds == 4)
-    return f"{_add_brackets(parts[0], left)} {sign} {_add_brackets(parts[1], right)}", binds
-
-
-def _add_brackets(part: tuple[str, int], binds: int) -> str:
-    text, precedence = part
-    return text if precedence >= binds else f"({text})"
+        return json_ready(node.args[0])
+    if node.op == "mul" and node.args[1] is constant(NEARLY_ALL):  # it guards against rounding
+        return terms[0]
+    if node.op in ("minimum", "maximum"):
+        each = (t[1:] if isinstance(t, list) and t[0] == node.op else [t] for t in terms)
+        return [node.op, *(term for one in each for term in one)]
+    return [node.op, *terms]
 
 
 Graphs = Mapping[tuple[str, ...], Graph]
@@ -670,8 +648,8 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
             eq = definition.equation
             row = {"kind": definition.kind, "needs": list(definition.needs)}
             row["source"] = eq.source if eq is not None else sources.get(name, "")
-            if not definition.is_leaf and is_readable(definition.node):
-                row["text"] = formula_text(definition.node)
+            if not definition.is_leaf:
+                row["formula"] = formula_tree(definition.node)
             if eq is not None and eq.when:
                 row["when"] = eq.switch_text
             _add_variant(result, name, row, place, len(graphs))
@@ -679,8 +657,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
 
 
 def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
-    """Return the unit, meaning, domain, typical range, flags and symbol of each quantity."""
-    symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
+    """Return the unit, meaning, domain, typical range and flags of each quantity."""
     result = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
         row = grid.model.quantities.get(name)
@@ -690,7 +667,8 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
             continue
         row = grid.model.quantity(name)
         domain = row.domain
-        entry: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning, "lever": row.lever}
+        unit = row.text_unit or row.unit
+        entry: dict[str, Any] = {"unit": unit, "meaning": row.meaning}
         ends = [json_ready(domain.low), json_ready(domain.high)]
         entry["domain"] = [*ends, domain.low_open, domain.high_open]
         entry |= {"whole": domain.whole, "says": str(domain)}
@@ -698,9 +676,5 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
             entry["typical"] = [json_ready(float(end)) for end in row.typical]
         if flags := grid.flag_meanings(name):
             entry["flags"] = {str(value): word for value, word in flags.items()}
-        if row.is_label:
-            entry["labels"] = True
-        if name in symbols:
-            entry["symbol"] = symbols[name]
         result[name] = entry
     return result

@@ -12,7 +12,7 @@ const KINDS = {
   pareto: { title: "Pareto front of two outputs", draw: drawPareto, asks: ["quantity", "other", "log"], here: () => configured() > 1 && numbers().length > 1 },
 };
 
-const numbers = () => data.program.outputs.filter((name) => !flagsOf(name) && !LEVERS.has(name) && !name.startsWith("PLACE_OF_"));
+const numbers = () => drawables().filter((name) => !flagsOf(name) && !LEVERS.has(name));
 const drawables = () => [...new Set([...data.outputs, ...data.program.outputs.filter((name) => !LEVERS.has(name) && !name.startsWith("PLACE_OF_"))])];
 
 /** Complete the options of the figure, the model's own figure first. */
@@ -37,7 +37,6 @@ function drawn(size, colors = palette()) {
   return KINDS[view.kind].draw(size, colors);
 }
 
-/** Show the options of the figure's kind. */
 function showChoices() {
   const levers = [...LEVERS.keys()], asks = KINDS[view.kind]?.asks ?? [], all = drawables();
   const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
@@ -135,6 +134,11 @@ function begin() {
   }
   read(location.hash);
   settle();
+  if (view.kind === "limits" && !location.hash) { // a constant answers nothing
+    const lever = LEVERS.get(view.over), [ys] = along(lever, lever.samples(ALONG), [data.families[view.family].of]);
+    if (Math.max(...ys) - Math.min(...ys) <= 1e-9 * Math.abs(ys[0])) view.kind = LEVERS.size > 1 ? "map" : "lines";
+    settle();
+  }
   showChoices();
   const all = drawables();
   const fill = (id, values, labels, chosen) => {
@@ -144,12 +148,15 @@ function begin() {
   fill("explained", all, all, view.quantity);
   fill("moved", numbers(), numbers(), flagsOf(view.quantity) ? numbers()[0] : view.quantity);
   const goals = data.best ? ["", ...numbers()] : numbers();
-  fill("goal", goals, goals.map((name) => name || "goal of the study"), data.best ? "" : numbers()[0]);
+  fill("goal", goals, goals.map((name) => name || `${goalWords(data.best.goals)} (the study)`), data.best ? "" : byId("moved").value);
   byId("explained").addEventListener("change", showTree);
   byId("moved").addEventListener("change", showAdvice);
   byId("steps").addEventListener("toggle", showTree);
   byId("advice").addEventListener("toggle", showAdvice);
-  const sensed = () => { byId("sense").disabled = byId("goal").value === ""; };
+  const sensed = () => {
+    byId("sense").hidden = byId("goal").value === "";
+    byId("sense").value = isMaximized(byId("goal").value) ? "maximize" : "minimize";
+  };
   sensed();
   byId("goal").addEventListener("change", sensed);
   byId("find").addEventListener("click", findBest);
@@ -172,6 +179,5 @@ function begin() {
   changed();
 }
 
-/** The interface for tests. */
 globalThis.explorer = { data, here, view, Point, LEVERS, controls, changed, drawn, parsed, valueText, written, read, studyFile, search, movers, moves, pngOf, KINDS, settle };
 begin();

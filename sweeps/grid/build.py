@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.threads import cpu_count
 from sweeps.grid.axes import Axis
 from sweeps.grid.failures import reason_of
@@ -220,7 +220,6 @@ def _describe_inputs(eq: Equation, row: Inputs) -> str:
 
 Value = float | Node | Leaf
 
-_MOST_AXES = sizes.AXES_MOST
 #: Axes whose labels are names of files.
 _FILE_AXES = ("machine", "workload")
 
@@ -248,9 +247,9 @@ def build_grid(
     ``compute_statistics`` is required if formulas contain statistics. ``invalid_values`` maps a
     quantity to the message of the error that is raised if a formula needs the quantity.
     """
-    if len(axes) > _MOST_AXES:
+    if len(axes) > sizes.AXES_MOST:
         raise DseError(
-            f"the study has {len(axes)} axes, expected at most {_MOST_AXES}: NumPy arrays "
+            f"the study has {len(axes)} axes, expected at most {sizes.AXES_MOST}: NumPy arrays "
             "have at most 64 dimensions; put quantities with one value under set, or zip axes"
         )
     axis_of = {axis.name: axis for axis in axes}

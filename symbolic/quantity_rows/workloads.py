@@ -226,12 +226,12 @@ GEMM = (
     # --- results
     row("gemm_error_low", "", POS, "lower end of time over its prediction"),
     row("gemm_error_high", "", POS, "upper end of time over its prediction"),
-    row("gemm_peak", "1/s", NONNEG, "printed rate of tensor cores for the number type"),
+    row("gemm_peak", "FLOP/s", NONNEG, "printed rate of tensor cores for the number type"),
     row("gemm_share", "", SHARE, "attained share of gemm_peak, full tiles"),
     row("gemm_cast_time", "s", NONNEG, "start-up time of the cast of activations"),
     row("element_bytes", "B", POS, "bytes of an element", (0.5, 8), 2),
     row("gemm_cast_bytes", "B", NONNEG, "bytes that the cast of an activation moves"),
-    row("gemm_rate", "1/s", RESULT, "operations per second of full tiles"),
+    row("gemm_rate", "FLOP/s", RESULT, "operations per second of full tiles"),
     row("gemm_operand_rate", "B/s", POS, "bytes of operands per second of a multiprocessor"),
     row("weight_bytes", "B", RESULT, "bytes of the weights"),
     row("activation_bytes", "B", RESULT, "bytes of the activations, after a cast"),
@@ -259,6 +259,6 @@ GEMM = (
     row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
     row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
     row("gemm_bound", "", COUNT0, "what takes longest in a product"),
-    row("gemm_flops", "1/s", RESULT, "operations per second of the product"),
+    row("gemm_flops", "FLOP/s", RESULT, "operations per second of the product"),
     row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
 )  # fmt: skip

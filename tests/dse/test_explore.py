@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import math
 import re
 import threading
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -27,21 +29,25 @@ import dse
 from dse import DseError, Study
 from dse.catalog.entries import shipped_values
 from dse.cli import main
-from dse.page.data import figure_data, formula_text
+from dse.page.data import figure_data, formula_tree
 from dse.page.page import make_server
 from dse.plots.style import meaning_of
 from stochastic import Pmf
-from symbolic.expression import parse, parse_value
+from symbolic.answer import PREFIXED_UNITS, value_text
+from symbolic.expression import parse_value
+from symbolic.library import available_models, load_model
 from symbolic.node import is_readable
-from symbolic.ops import reference
+from symbolic.ops import NUMERIC, interpret_arrays, reference
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
 from tests.long import long
-from tests.one_source.exploring import check
+from tests.one_source.exploring import check, check_study
 from tests.one_source.javascript import subjects
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "examples" / "transit-tour.toml"
+#: The studies of the interactive pages in the documentation.
+EXPLORERS = [*sorted((ROOT / "docs/explore").glob("*.toml")), ROOT / "examples/roofline.toml"]
 #: Labels, a switch, a zip, formulas and a constraint in one study.
 MIXED: dict[str, Any] = {
     "model": "occupancy + mwp_cwp",
@@ -103,6 +109,15 @@ def state(page: Browser, text: str) -> Any:
 @pytest.mark.parametrize("subject", SOME, ids=lambda one: one.model.name)
 def test_every_output_of_a_model(subject: Any, page: Browser, tmp_path: Path) -> None:
     assert check(subject, page, tmp_path, 40) > 100
+
+
+@needs_chromium
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=long)])
+@pytest.mark.parametrize("path", EXPLORERS, ids=lambda path: path.stem)
+def test_every_output_of_an_explorer(path: Path, count: int, page: Browser, tmp_path: Path) -> None:
+    assert check_study(path, page, tmp_path, count, seed=count) >= 5 * count
+    assert page.errors == []
+    assert page.requests == [(tmp_path / f"{path.stem}.html").as_uri()]
 
 
 def values_of(study: Study, names: list[str]) -> dict[str, np.ndarray[Any, Any]]:
@@ -270,23 +285,69 @@ def test_the_best_is_that_at_what_it_is_asked_for_each_of(tour: Browser) -> None
 
 
 @needs_chromium
-def test_what_moves_an_output_is_its_elasticity(tour: Browser) -> None:
-    result = tour.run(
-        "explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])"
+@pytest.mark.parametrize(
+    ("stem", "output", "point"),
+    [
+        ("transit", "ms_throughput", {"threads": 1024, "intensity": 8}),
+        ("transit", "cs_throughput", {"threads": 320, "intensity": 16}),
+        (
+            "mwp-cwp",
+            "time",
+            {"workload": "svm", "machine": "gtx280", "threads_per_block": 128} | {"active_sms": 20},
+        ),
+        ("energy", "energy", {"workload": "svm", "active_sms": 16, "core_clock": 1e9}),
+        ("tensor", "gemm_flops", {"product_rows": 4096, "dtype": "bf16"}),  # at a step
+        ("tensor", "gemm_flops", {"product_rows": 4160, "dtype": "fp8"}),
+    ],
+)
+def test_what_moves_an_output_is_its_elasticity(
+    stem: str, output: str, point: dict[str, Any], page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / f"docs/explore/{stem}.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for name, value in point.items():
+        to = json.dumps(value)
+        move = (
+            f"LEVERS.get('{name}').move(here, LEVERS.get('{name}').categories.indexOf({to}))"
+            if isinstance(value, str)
+            else f"LEVERS.get('{name}').put(here, {to})"
+        )
+        state(page, f"{move}; changed();")
+    result = page.run(
+        f"explorer.movers('{output}').map((one) => [one.lever.name, "
+        "String(one.down.slope), String(one.up.slope)])"
     )
-    assert result == [["ms_peak", pytest.approx(1)]]
-    state(tour, "LEVERS.get('threads').put(here, 320); changed();")
-    result = dict(
-        tour.run("explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])")
+    at = page.run(
+        "Object.fromEntries(explorer.data.axes.map(({ name, labels }) => "
+        "[name, labels?.[explorer.here.at[name]] ?? explorer.LEVERS.get(name).now(explorer.here)]))"
     )
-    point = {"intensity": 20, "threads": 320}
-    ds = Study.from_toml(TOUR).sensitivity(output="ms_throughput", at=point)
-    known = {
-        name: float(v)
-        for name, v in zip(ds.input.values, ds.elasticity.values.reshape(-1), strict=True)
-    }
-    for name, slope in result.items():
-        assert slope == pytest.approx(known[name], rel=1e-2)
+    ds = study.sensitivity(output=output, at=at)
+    sides = np.stack([ds.elasticity_down.values.reshape(-1), ds.elasticity_up.values.reshape(-1)])
+    known = dict(zip(ds.input.values.tolist(), sides.T.tolist(), strict=True))
+    shown = {*page.run("[...explorer.LEVERS.keys()]")}  # a default is no input of a page
+    moved = {n for n in shown & known.keys() if np.abs(np.nan_to_num(known[n])).max() > 1e-9}
+    got = {name: [float(down), float(up)] for name, down, up in result}
+    assert got.keys() >= moved
+    assert got
+    for name, both in got.items():
+        if name not in known:  # it is a formula of the study, which Python replaces by its inputs
+            assert page.run(f"explorer.data.definitions.{name}.variants[0].kind") == "formula"
+            continue
+        assert both == pytest.approx(known[name], rel=1e-6, abs=1e-7, nan_ok=True), name
+
+
+@needs_chromium
+def test_numbers_are_written_as_on_the_command_line(tour: Browser) -> None:
+    rng = np.random.default_rng(5)
+    sizes = [0.0, 1.0, 999.95, 9999.5, 1024.0, 49152.0, 52428800.0, 52428801.0, 7.687e14]
+    values = [*sizes, *10 ** rng.uniform(-14, 15, 300)]
+    for unit in (*PREFIXED_UNITS, "cycle", ""):
+        units = [value for value in values if unit in PREFIXED_UNITS or 1e-4 <= value < 1e6]
+        shown = tour.run(f"{json.dumps(units)}.map((v) => explorer.valueText(v, '{unit}'))")
+        wanted = [re.sub(r"e([+-])0?", r"e\1", value_text(value, unit)) for value in units]
+        assert shown == [text.replace("e+", "e") for text in wanted]
+    assert tour.run("explorer.valueText(7.687e14, 'FLOP/s')") == "768.7 TFLOP/s"
+    assert tour.run("explorer.valueText(52428800, 'B')") == "50 MiB"
 
 
 @needs_chromium
@@ -366,12 +427,106 @@ def test_moves_of_a_kernel_improve_its_time(kernel: str, page: Browser, tmp_path
 
 
 @needs_chromium
-def test_each_step_tells_its_equation_and_source(tour: Browser) -> None:
+def test_each_step_shows_its_equation_and_source(tour: Browser) -> None:
     tour.run("document.getElementById('steps').open = true")
     tour.run("new Promise((done) => setTimeout(done, 200))")
     text = tour.run("document.getElementById('tree').textContent")
-    assert "cs_throughput = intensity * ms_throughput" in text
+    assert "cs_throughput=intensity·ms_throughput" in text
     assert "Li 2015, §2.2" in text
+    assert tour.run("document.querySelectorAll('#tree math').length") > 1
+
+
+@needs_chromium
+@pytest.mark.parametrize("path", EXPLORERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("wide", [390, pytest.param(1440, marks=long)])
+def test_an_explorer_fits_the_screen(path: Path, wide: int, page: Browser, tmp_path: Path) -> None:
+    """Nothing scrolls sideways, no text of a figure is cut, and cases have names."""
+    page.size(wide, 850, dark=wide < 600)
+    page.open(dse.explore(path, tmp_path / "page.html").as_uri())
+    heading = path.read_text().splitlines()[0].removeprefix("# ")
+    assert page.run("document.getElementById('title').textContent") == heading
+    assert page.run("document.getElementById('note').textContent")
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    for kind in page.run("Object.keys(explorer.KINDS).filter((k) => explorer.KINDS[k].here())"):
+        page.run(f"explorer.view.kind = '{kind}', explorer.settle(), explorer.changed()")
+        assert page.run("document.documentElement.scrollWidth") <= wide, kind
+        cut = page.run(
+            """[...document.querySelectorAll('#figure svg > text')].filter((one) => {
+              const box = one.getBoundingClientRect(), all = one.ownerSVGElement
+                .getBoundingClientRect();
+              return box.left < all.left - 2 || box.right > all.right + 2 || box.top < all.top - 2
+                || box.bottom > all.bottom + 2;
+            }).map((one) => one.textContent)"""
+        )
+        assert cut == [], kind
+    page.run("new Promise((done) => setTimeout(done, 300))")
+    assert page.run("document.documentElement.scrollWidth") <= wide
+    again = page.run(
+        "[...explorer.controls.values()].filter(({ lever, typed }) => typed && "
+        "Number.isFinite(lever.now(explorer.here))).map(({ lever, typed }) => "
+        "[lever.name, lever.now(explorer.here), explorer.parsed(lever.name, typed.value)])"
+    )
+    for name, value, parsed in again:  # what a control shows can be typed
+        assert parsed == pytest.approx(value, rel=1e-5), name
+    texts = page.run(
+        "[...document.querySelectorAll('dd[data-name], #figure text')].map((d) => d.textContent)"
+    )
+    assert not [text for text in texts if re.match(r"\d+: ", text)]
+    assert page.errors == []
+
+
+@needs_chromium
+def test_a_map_names_its_regions(tour: Browser) -> None:
+    for quantity in ("bound", "cs_throughput"):
+        state(
+            tour, f"view.kind = 'map'; view.quantity = '{quantity}'; explorer.settle(); changed();"
+        )
+        words = tour.run(
+            "[...document.querySelectorAll('#figure g text')].map((one) => one.textContent)"
+        )
+        assert {"thread", "memory", "computation"} <= {*words}
+
+
+@needs_chromium
+@pytest.mark.parametrize("stem", ["mwp-cwp", "energy"])
+def test_inputs_without_effect_are_apart(stem: str, page: Browser, tmp_path: Path) -> None:
+    """Python sees no change over the study's grid either, and a change by many other inputs."""
+    path = ROOT / f"docs/explore/{stem}.toml"
+    page.open(dse.explore(path, tmp_path / "page.html").as_uri())
+    result = page.run(
+        "[...document.querySelectorAll('#controls > details')].slice(1).map((part) => "
+        "[part.querySelector('summary').textContent, [...part.querySelectorAll('label b')]"
+        ".map((one) => [one.textContent, explorer.LEVERS.get(one.textContent).bounds])])"
+    )
+    groups = {title.split(" (")[0]: rows for title, rows in result}
+    spec = tomllib.loads(path.read_text())
+    base = Study(**spec).run().time
+
+    def share_changed(name: str, value: float) -> float:
+        moved = Study(**spec | {"set": spec.get("set", {}) | {name: value}}).run().time
+        return float((moved.fillna(-1) != base.fillna(-1)).mean())
+
+    for name, bounds in groups["No effect on the outputs"]:
+        for value in (bounds["low"], bounds["high"]):
+            assert share_changed(name, value) < 1e-3, name
+    others = groups["Machine and others"][:4]
+    assert all(max(share_changed(n, b["low"]), share_changed(n, b["high"])) for n, b in others)
+
+
+@needs_chromium
+def test_a_goal_says_whether_it_is_maximized(page: Browser, tmp_path: Path) -> None:
+    path = ROOT / "docs/explore/tensor.toml"
+    page.open(dse.explore(path, tmp_path / "page.html").as_uri())
+    chosen = "(id) => document.getElementById(id)"
+    assert page.run(f"({chosen})('goal').selectedOptions[0].textContent") == (
+        "maximize gemm_flops (the study)"
+    )
+    assert page.run(f"({chosen})('sense').hidden")
+    for name, sense in {"time": "minimize", "gemm_efficiency": "maximize"}.items():
+        page.run(f"({chosen})('goal').value = '{name}'")
+        page.run(f"({chosen})('goal').dispatchEvent(new Event('change'))")
+        assert page.run(f"(({chosen})('sense')).value") == sense
+        assert not page.run(f"({chosen})('sense').hidden || ({chosen})('sense').disabled")
 
 
 @needs_chromium
@@ -587,19 +742,41 @@ def test_stored_values_are_thinned_evenly(tmp_path: Path) -> None:
     assert data["axes"][0]["values"][::124] == [0, 1999]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "threads - (intensity - 1) - 2",
-        "threads / (intensity / 2) * 3",
-        "where(threads <= 3 and not intensity == 2, minimum(threads, 4), -threads)",
-        "power(threads, 2) / log(intensity + 1)",
-        "where(threads < 1 or intensity < 2, 0.5, 1e-7 * threads)",
-    ],
-)
-def test_a_formula_is_read_as_it_is_written(text: str) -> None:
-    node = parse(text, TABLE)
-    assert parse(formula_text(node), TABLE) is node
+def value_of(tree: Any, values: dict[str, float]) -> Any:
+    """The value of a formula as nested lists, the slow and obvious way."""
+    if isinstance(tree, list):
+        terms = [value_of(term, values) for term in tree[1:]]
+        if tree[0] in ("minimum", "maximum"):
+            return functools.reduce(NUMERIC[tree[0]], terms)
+        return NUMERIC[tree[0]](*terms)
+    return values[tree] if tree in values else tree if isinstance(tree, bool) else float(tree)
+
+
+@pytest.mark.parametrize("name", sorted(available_models()))
+def test_each_formula_is_what_its_equation_computes(name: str) -> None:
+    rng = np.random.default_rng(3)
+    shown = 0
+    for eq in load_model(name).equations:
+        tree = None if eq.table else formula_tree(eq.node)
+        if tree is None:
+            continue
+        shown += 1
+        for _ in range(5):
+            values = {one: float(rng.uniform(0.5, 40)) for one in eq.inputs}
+            with np.errstate(all="ignore"):
+                wanted = float(interpret_arrays([eq.node], values)[0])
+                result = float(value_of(tree, {k: np.float64(v) for k, v in values.items()}))
+            assert result == pytest.approx(wanted, rel=1e-9, nan_ok=True), eq.name
+    assert shown
+
+
+def test_a_formula_that_nobody_reads_is_left_out() -> None:
+    equations = {eq.switch_text: eq for eq in load_model("gemm").variants("product_cost")}
+    assert [formula_tree(eq.node) for eq in equations.values()] == [None] * len(equations)
+    deep = reference("a")
+    for _ in range(200):  # 2**200 terms, if common terms were counted again and again
+        deep = deep + deep
+    assert formula_tree(deep) is None
 
 
 def test_what_is_drawn_is_told_in_the_order_of_the_graph() -> None:
