@@ -453,7 +453,10 @@ class _Parser:
             if fits:
                 self.index += 2
                 self._skip_argument_name("rule")
-                rule = rules[axis.text] = require_number(source, self._parse_expression(0))
+                rule = self._parse_expression(0)
+                if isinstance(rule.label, str):  # of an axis of labels
+                    rule = replace(rule, value=Node("constant", (rule.label,)), label=None)
+                rules[axis.text] = require_number(source, rule)
                 if statistics_of([rule.node]):
                     source.fail("a rule contains no statistic: give it a name", rule.start)
                 if row := self.quantities.get(axis.text):

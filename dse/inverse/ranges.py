@@ -16,7 +16,6 @@ from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
 from sweeps.certify.targets import CertifiedBoxes, certified_boxes
 from sweeps.certify.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
-from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, variable_attributes
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node, per_axes
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf, ravel, subgrid
@@ -291,17 +290,12 @@ def free_quantities(
         pinned = True
     if not pinned:
         return _expand_statistics(grid, names)
-    result = build_grid(
-        parts.model,
-        axes=parts.axes,
+    result = parts.build_grid(
         values=values,
-        labels=parts.fixed_labels,
-        switches=parts.switches,
         tables=tables,
         outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         constraints=tuple(dict.fromkeys([*study.where, *where])),
         compute_statistics=compute_statistics,
-        invalid_values=parts.invalid_values,
     )
     return _expand_statistics(drop_axes(result, {DRAW}), names)
 

@@ -101,8 +101,10 @@ class SourceOverDraws(Sliceable):
         return {**dict(zip(rest, split, strict=True)), **whole}
 
     def unit(self, goal: Goal) -> str:
-        """Return the unit of an objective."""
-        row = self.source.quantities.get(goal.text)
+        """Return the unit of an objective, which is a quantity or a statistic; else ``"1"``."""
+        node = goal.formula(self.source.quantities)
+        name = node.args[0] if node.op == "reference" else ""
+        row = getattr(name, "quantity", None) or self.source.quantities.get(name)
         return (row.unit if row is not None else "") or "1"
 
 
