@@ -22,9 +22,10 @@ TEXT_ROWS, HTML_ROWS = 60, 200
 _NAMES_SHOWN = 6
 #: A last column that contains words is wrapped to at least this width. [characters]
 _MIN_TEXT_WIDTH = 24
-_PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
-_BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
-_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
+#: Prefixes of numbers in texts: powers of 1000 from -5 to 4, powers of 1024, and their units.
+PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
+BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
+PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "FLOP/s", "OP/s")
 #: A number in a unit with prefixes is shown as 0 if it is below _SMALLEST, or below _SMALLEST_SHARE
 #: times the largest number in its column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
@@ -182,7 +183,7 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     number = float(value)
     if math.isnan(number):
         return "-"
-    if unit in _PREFIXED_UNITS and math.isfinite(number):
+    if unit in PREFIXED_UNITS and math.isfinite(number):
         if abs(number) < _SMALLEST:
             return f"0 {unit}"
         factor, letters = prefix or _common_prefix([number], unit)
@@ -215,7 +216,7 @@ def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
     while max(sizes) / base**step >= 9999.5:
         step += 1
     step = min(max(step, 0 if unit == "B" else -5), 4)
-    return base**step, _BINARY_PREFIXES[step] if is_binary else _PREFIXES[step + 5]
+    return base**step, BINARY_PREFIXES[step] if is_binary else PREFIXES[step + 5]
 
 
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
@@ -223,7 +224,7 @@ def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
     pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
     numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
     units = {u for _, u in numeric}
-    if len(units) != 1 or not units <= {*_PREFIXED_UNITS}:
+    if len(units) != 1 or not units <= {*PREFIXED_UNITS}:
         return [cell_text(cell, unit) for cell in cells]
     sizes = [abs(x) for x, _ in numeric if math.isfinite(x)]
     limit = _SMALLEST_SHARE * max(sizes, default=0.0)
