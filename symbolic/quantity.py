@@ -85,7 +85,7 @@ class Quantity:
     a case or bound, ``flags`` maps each value to its meaning. ``lever`` says who can change the
     quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one of
     ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has no
-    single value, but it has statistics.
+    single value, but it has statistics. Advice gives multiples of the quantity ``step``.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately
@@ -105,6 +105,7 @@ class Quantity:
     lever: str = "programmer"
     direction: str = "both"
     is_law: bool = False
+    step: str = ""
 
     @property
     def is_switch(self) -> bool:

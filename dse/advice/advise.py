@@ -153,7 +153,7 @@ def build_advice(
         terms=site.term_values(),
         values=site.goal_values(),
         units={name: site.row(name).unit for name in site.goal_values()},
-        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
+        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.full_gain))),
         suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )
@@ -231,6 +231,8 @@ ROUNDS, PARTS = 8, 64
 #: On a path without an end, a gain that still grows by this factor over the last _LAST_STEPS steps
 #: counts as unlimited.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
+#: A move past a border ends where twice (or half) the value improves the goal by a smaller factor.
+_SATURATION = 1.01
 #: A border within this relative distance of the start counts as lying at the start.
 _SAME_TOLERANCE = 1e-11
 #: A border whose two sides are closer than this, relative to the start, is a jump.
@@ -240,12 +242,13 @@ _JUMP_WIDTH = 2.0**-65
 def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     """Yield the moves of one input up and down, or of several inputs up by a common factor."""
     site = site.with_free_inputs(names)
-    lines = _MovePath(site, names, raising=True).stop_lines()
+    path = _MovePath(site, names, raising=True)
+    borders, limits = path.stop_lines(), path.stop_lines(borders=False)
     for raising in (True, False) if len(names) == 1 else (True,):
         path = _MovePath(site, names, raising=raising)
-        move = path.move(lines)
+        move = path.move(borders)
         if move is not None and (move := path.end_at_shipped(move)) is not None:
-            yield move
+            yield path.with_end(move, limits)
 
 
 class _MovePath:
@@ -258,11 +261,12 @@ class _MovePath:
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
         self.site, self.names, self.raising = site, names, raising
         here = {name: site.value(name) for name in names}
-        single = len(names) == 1
-        self.axis = names[0] if single else PLACE
+        single, step = len(names) == 1, site.step(names[0])
+        self.axis = names[0] if single and not step else PLACE
         self.domain = site.row(names[0]).domain if single else Domain(low=0)
-        self.start = here[names[0]] if single else 1.0
-        self.factors = {} if single else here  # start values, if several inputs move
+        self.start = here[names[0]] / (step or 1.0) if single else 1.0
+        # start values, if several inputs move, or the step of a single input
+        self.factors = ({names[0]: step} if step else {}) if single else here
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
@@ -293,10 +297,12 @@ class _MovePath:
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
-    def stop_lines(self) -> CaseLines:
-        changed = self._by_place(self.site.change_condition(self.state_from_terms))
-        beyond = constant(either(negate(self._allowed_condition()), changed))
-        return CaseLines(beyond, self.axis, self.site.leaves())
+    def stop_lines(self, borders: bool = True) -> CaseLines:
+        beyond = negate(self._allowed_condition())
+        if borders:
+            changed = self._by_place(self.site.change_condition(self.state_from_terms))
+            beyond = either(beyond, changed)
+        return CaseLines(constant(beyond), self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
         """Return the move to the first border or the end of the path; None if it does not help."""
@@ -333,20 +339,55 @@ class _MovePath:
 
         Return None if the machine already has this value, or if the value does not save time.
         """
-        is_far = self.site.is_machine and move.helps and move.lever == "designer"
-        if not is_far or self.factors or self.site.guide.goal != "time":
-            return move
-        known = shipped_values(self.axis)
-        end = (max if self.raising else min)(known, default=math.nan)
-        sign = 1 if self.raising else -1
-        if not known or (move.until - end) * sign <= 0:
+        (end, limit), sign = self._shipped_end(), 1 if self.raising else -1
+        if not move.helps or math.isnan(end) or (move.until - end) * sign <= 0:
             return move
         if (end - self.start) * sign <= 0:
             return None
-        limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
-        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "jump": "", "limit": limit}
-        gain = self.gain(end)
-        return replace(move, until=end, gain=gain, **more) if gain > 1 + _NO_GAIN else None
+        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "jump": ""}
+        move = replace(move, until=end, gain=self.gain(end), limit=limit, **more)
+        return move if move.gain > 1 + _NO_GAIN else None
+
+    def _shipped_end(self) -> tuple[float, str]:
+        """Return the extreme value of shipped machines, NaN if the move may pass it, and a text."""
+        site = self.site
+        is_far = site.is_machine and site.lever(self.names) == "designer" and not self.factors
+        known = shipped_values(self.axis) if is_far and site.guide.goal == "time" else ()
+        extreme, name = (max, "largest") if self.raising else (min, "smallest")
+        return extreme(known, default=math.nan), f"the {name} value of any shipped machine"
+
+    def with_end(self, move: Move, limits: CaseLines) -> Move:
+        """Add the place where the gain saturates, if the goal still improves past the border."""
+        sign, domain = (1 if self.raising else -1), self.domain
+        xs = search_values(self.start, domain, upward=self.raising)
+        if not move.helps or move.limit or move.together or not xs.size:
+            return move
+        end, limit = self._shipped_end()
+        path = np.concatenate([[self.start], xs])
+        crossing = first_crossing(limits, path, whole=domain.whole)
+        if crossing is not None and not (crossing[0] - end) * sign > 0:
+            end, limit = crossing[0], self._violated_limit(crossing[1])
+        if math.isnan(end):
+            is_endless = domain.contains(float(xs[-1]) * 2.0**sign)
+            limit = "" if is_endless else f"the end of its domain {domain}"
+        else:
+            xs = np.append(xs[(xs - end) * sign < 0], end)
+        gains = self.gains(xs)
+        best, last = np.maximum.accumulate(gains), len(xs) - 1
+        further = np.searchsorted(sign * xs, sign * xs * 2.0**sign).clip(max=last)
+        grows = np.flatnonzero(best[further] >= _SATURATION * best)
+        at = min(int(grows[-1]) + 1 if grows.size else 0, last)
+        if further[at] < last:
+            again = "doubling" if self.raising else "halving"
+            limit = f"where another {again} gains less than {100 * (_SATURATION - 1):.2g} %"
+        elif (at := int(np.argmax(gains))) < last:
+            limit = f"where {self.site.guide.goal} improves no more"
+        place, before = xs[at : at + 1], 1.0 if math.isnan(move.until) else max(move.gain, 1.0)
+        is_better = gains[at] >= _SATURATION * before and limit
+        if not is_better or self.site.is_artefact(self.inputs_at(place)):
+            return move
+        end = self.value(float(place[0]))
+        return replace(move, end=end, end_gain=float(gains[at]), end_limit=limit)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.

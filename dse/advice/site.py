@@ -263,7 +263,7 @@ class Site:
         there = float(self.evaluate([self.guide.state], inputs)[0][0])
         pairs = self.goals_by_case(inputs, there)
         gains = (self._improvement(np.array([after]), before)[0] for before, after in pairs)
-        return bool(pairs) and self.gain(inputs) > 1 and max(gains) <= 1
+        return bool(pairs and self.gain(inputs) > 1 and max(gains) <= 1)
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes of the guide that apply to the present labels of the switches."""
@@ -303,6 +303,11 @@ class Site:
     def lever(self, names: Iterable[str]) -> str:
         """Return "designer" if the designer sets any of the quantities, otherwise "programmer"."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
+
+    def step(self, name: str) -> float:
+        """Return the step of a quantity whose values are multiples of another; 0 without it."""
+        step = self.row(name).step
+        return self.value(step) if step in self.grid.graph.definitions else 0.0
 
     def row(self, name: str) -> Quantity:
         """Return the row of a quantity in the model's table."""

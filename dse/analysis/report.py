@@ -93,7 +93,17 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = ("quantity", "direction", "value", "until", "gain", "limit")
+            names = [
+                "quantity",
+                "direction",
+                "value",
+                "until",
+                "gain",
+                "limit",
+                "end",
+                "end_gain",
+                "end_limit",
+            ]
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
                 for move in self.moves
@@ -288,12 +298,16 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
-    for move in [move for move in each.moves if move.gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
-        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
-        text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
-        text += f", {move.limit}" if "shipped" in move.limit else ""
-        rows.append([move.lever, f"{move.gain:.3g} times", text])
+    for move in [move for move in each.moves if move.full_gain >= _LEAST_GAIN][:_MAX_MOVES]:
+        end, limit = move.full_end, move.end_limit or move.limit
+        to = "" if end != end else f" to {_short_text(end, move.unit)}"
+        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{to}"
+        text += f", {limit}" if move.end_limit or "shipped" in limit else ""
+        border = f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        if border and end != move.until:
+            border = f" ({move.gain:.3g} times at {_short_text(move.until, move.unit)}{border})"
+        text += border
+        rows.append([move.lever, f"{move.full_gain:.3g} times", text])
     units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
     point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]

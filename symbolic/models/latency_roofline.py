@@ -71,6 +71,7 @@ _GUIDE = Guide(
         }
     ),
     conditions=(
+        "issue_interval >= 1",  # a warp issues at most one instruction a cycle
         "fp_insts + sfu_insts <= comp_insts",
         "launch_bytes <= blocks * block_bytes",
         "launch_bytes <= l1_bytes",
