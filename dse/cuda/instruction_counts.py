@@ -333,6 +333,14 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
+    for name, of in (
+        ("longest_warp_insts", every),
+        ("longest_warp_loads", counts["load_requests"]),
+    ):
+        ratio = launch.longest_per_mean((runs, many) for (_, runs), many in of.items())
+        if ratio > _EVEN:
+            values[name] = round(ratio, 6)
+            inputs[name] = _union(tally.required_inputs(runs) for _, runs in of)
     if function.registers:  # PTX does not state the number of registers
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
@@ -445,6 +453,9 @@ def count_kernel(
         holds_for={name: required for name, required in holds_for.items() if required},
     )
 
+
+#: The longest warp of a block counts as a mean warp up to this ratio of their instructions.
+_EVEN = 1.05
 
 #: Assumptions about branches, by the first word of their names.
 _ASSUMPTIONS = {

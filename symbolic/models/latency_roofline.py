@@ -271,9 +271,21 @@ def issue_interval(issue_wait, dependent_latency):
 
 
 @equation(source="Volkov 2016, latency of a warp; issue_interval holds dependent instructions")
-def warp_cycles(issue_interval, total_insts, load_requests, mixed_latency, memory_parallelism):
-    """Cycles of a single warp. [cycles]"""
-    return issue_interval * total_insts + load_requests * mixed_latency / memory_parallelism
+def warp_cycles(
+    issue_interval,
+    total_insts,
+    longest_warp_insts,
+    load_requests,
+    longest_warp_loads,
+    mixed_latency,
+    memory_parallelism,
+):
+    """Cycles of the longest warp of a block, which holds the block's place until it ends. [cycles]
+
+    The counts are those of a mean warp.
+    """
+    waits = load_requests * longest_warp_loads * mixed_latency / memory_parallelism
+    return issue_interval * total_insts * longest_warp_insts + waits
 
 
 @equation(source="Volkov 2016, Little's law: warps resident over the cycles of one")
