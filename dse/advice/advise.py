@@ -153,7 +153,7 @@ def build_advice(
         terms=site.term_values(),
         values=site.goal_values(),
         units={name: site.row(name).unit for name in site.goal_values()},
-        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.full_gain))),
+        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.end_gain))),
         suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )
@@ -246,8 +246,7 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     borders, limits = path.stop_lines(), path.stop_lines(borders=False)
     for raising in (True, False) if len(names) == 1 else (True,):
         path = _MovePath(site, names, raising=raising)
-        move = path.move(borders)
-        if move is not None and (move := path.end_at_shipped(move)) is not None:
+        if (move := path.move(borders)) is not None:
             yield path.with_end(move, limits)
 
 
@@ -261,11 +260,21 @@ class _MovePath:
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
         self.site, self.names, self.raising = site, names, raising
         here = {name: site.value(name) for name in names}
-        single, step = len(names) == 1, site.step(names[0])
+        single, row = len(names) == 1, site.row(names[0])
+        step = site.value(row.step) if row.step in site.grid.graph.definitions else 0.0
         self.axis = names[0] if single and not step else PLACE
-        self.domain = site.row(names[0]).domain if single else Domain(low=0)
+        self.domain = row.domain if single else Domain(low=0)
+        self.end_text = f"the end of its domain {self.domain}"
+        is_far = single and site.is_machine and site.guide.goal == "time"
+        known = shipped_values(names[0]) if is_far and site.lever(names) == "designer" else ()
+        if known:  # moves of a designer end at the extreme value of shipped machines
+            self.end_text = (
+                f"the {'largest' if raising else 'smallest'} value of any shipped machine"
+            )
+            end: dict[str, Any] = {"high": max(known)} if raising else {"low": min(known)}
+            self.domain = replace(self.domain, **end, **{f"{n}_open": False for n in end})
         self.start = here[names[0]] / (step or 1.0) if single else 1.0
-        # start values, if several inputs move, or the step of a single input
+        # start values, if several inputs move, or the step of one
         self.factors = ({names[0]: step} if step else {}) if single else here
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
@@ -334,60 +343,33 @@ class _MovePath:
             return ""
         return f"{goal.name} jumps from {' to '.join(value_text(x, goal.unit) for _, x in pairs)}"
 
-    def end_at_shipped(self, move: Move) -> Move | None:
-        """End a designer's move at the extreme value of shipped machines; keep other moves.
-
-        Return None if the machine already has this value, or if the value does not save time.
-        """
-        (end, limit), sign = self._shipped_end(), 1 if self.raising else -1
-        if not move.helps or math.isnan(end) or (move.until - end) * sign <= 0:
-            return move
-        if (end - self.start) * sign <= 0:
-            return None
-        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "jump": ""}
-        move = replace(move, until=end, gain=self.gain(end), limit=limit, **more)
-        return move if move.gain > 1 + _NO_GAIN else None
-
-    def _shipped_end(self) -> tuple[float, str]:
-        """Return the extreme value of shipped machines, NaN if the move may pass it, and a text."""
-        site = self.site
-        is_far = site.is_machine and site.lever(self.names) == "designer" and not self.factors
-        known = shipped_values(self.axis) if is_far and site.guide.goal == "time" else ()
-        extreme, name = (max, "largest") if self.raising else (min, "smallest")
-        return extreme(known, default=math.nan), f"the {name} value of any shipped machine"
-
     def with_end(self, move: Move, limits: CaseLines) -> Move:
         """Add the place where the gain saturates, if the goal still improves past the border."""
         sign, domain = (1 if self.raising else -1), self.domain
         xs = search_values(self.start, domain, upward=self.raising)
         if not move.helps or move.limit or move.together or not xs.size:
             return move
-        end, limit = self._shipped_end()
-        path = np.concatenate([[self.start], xs])
-        crossing = first_crossing(limits, path, whole=domain.whole)
-        if crossing is not None and not (crossing[0] - end) * sign > 0:
-            end, limit = crossing[0], self._violated_limit(crossing[1])
-        if math.isnan(end):
-            is_endless = domain.contains(float(xs[-1]) * 2.0**sign)
-            limit = "" if is_endless else f"the end of its domain {domain}"
-        else:
-            xs = np.append(xs[(xs - end) * sign < 0], end)
-        gains = self.gains(xs)
-        best, last = np.maximum.accumulate(gains), len(xs) - 1
+        limit = "" if domain.contains(float(xs[-1]) * 2.0**sign) else self.end_text
+        path = np.append(self.start, xs)
+        if (crossing := first_crossing(limits, path, whole=domain.whole)) is not None:
+            xs = np.append(xs[(xs - crossing[0]) * sign < 0], crossing[0])
+            limit = self._violated_limit(crossing[1])
+        gains, last = self.gains(xs), len(xs) - 1
+        best = np.maximum.accumulate(gains)
         further = np.searchsorted(sign * xs, sign * xs * 2.0**sign).clip(max=last)
         grows = np.flatnonzero(best[further] >= _SATURATION * best)
         at = min(int(grows[-1]) + 1 if grows.size else 0, last)
         if further[at] < last:
-            again = "doubling" if self.raising else "halving"
-            limit = f"where another {again} gains less than {100 * (_SATURATION - 1):.2g} %"
+            limit = (
+                f"where {'twice' if self.raising else 'half'} the value gains less than 1 % more"
+            )
         elif (at := int(np.argmax(gains))) < last:
             limit = f"where {self.site.guide.goal} improves no more"
-        place, before = xs[at : at + 1], 1.0 if math.isnan(move.until) else max(move.gain, 1.0)
-        is_better = gains[at] >= _SATURATION * before and limit
-        if not is_better or self.site.is_artefact(self.inputs_at(place)):
+        gain, before = float(gains[at]), 1.0 if math.isnan(move.until) else move.gain
+        is_artefact = self.site.is_artefact(self.inputs_at(xs[at : at + 1]))
+        if not limit or gain < _SATURATION * before or is_artefact:
             return move
-        end = self.value(float(place[0]))
-        return replace(move, end=end, end_gain=float(gains[at]), end_limit=limit)
+        return replace(move, end=self.value(float(xs[at])), end_gain=gain, end_limit=limit)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.
@@ -412,7 +394,7 @@ class _MovePath:
             plateau = self._refine_best(xs, at, gain)
             return self._make_move(plateau, limit=f"where {goal} changes no more")
         if closed:
-            return self._make_move(end, limit=f"the end of its domain {domain}")
+            return self._make_move(end, limit=self.end_text)
         if gain > _GROWTH_WITHOUT_LIMIT * before or before > _GROWTH_WITHOUT_LIMIT * gain:
             gain = math.inf if gain > before else 0.0
         return self._make_move(math.nan, gain=gain)
@@ -533,4 +515,7 @@ class _MovePath:
             source=eq.source if eq else "",
             limit=limit,
             jump=jump,
+            end=self.value(place),
+            end_gain=gain,
+            end_limit=limit,
         )

@@ -304,11 +304,6 @@ class Site:
         """Return "designer" if the designer sets any of the quantities, otherwise "programmer"."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
-    def step(self, name: str) -> float:
-        """Return the step of a quantity whose values are multiples of another; 0 without it."""
-        step = self.row(name).step
-        return self.value(step) if step in self.grid.graph.definitions else 0.0
-
     def row(self, name: str) -> Quantity:
         """Return the row of a quantity in the model's table."""
         return self.grid.model.quantity(name)

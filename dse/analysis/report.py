@@ -25,7 +25,10 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     "special": ("special functions", "SFU"),
     "atomic": ("atomics", "atomics"),
     "power": ("power limit", "power"),
+    "dispatch": ("start of blocks", "dispatch"),
 }
+#: Attributes of a move past its border.
+_ENDS = ("end", "end_gain", "end_limit")
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
 #: Moves with a smaller gain are not shown.
@@ -93,17 +96,7 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = [
-                "quantity",
-                "direction",
-                "value",
-                "until",
-                "gain",
-                "limit",
-                "end",
-                "end_gain",
-                "end_limit",
-            ]
+            names = ("quantity", "direction", "value", "until", "gain", "limit", *_ENDS)
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
                 for move in self.moves
@@ -298,16 +291,16 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
-    for move in [move for move in each.moves if move.full_gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        end, limit = move.full_end, move.end_limit or move.limit
-        to = "" if end != end else f" to {_short_text(end, move.unit)}"
+    for move in [move for move in each.moves if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]:
+        to = "" if move.end != move.end else f" to {_short_text(move.end, move.unit)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{to}"
-        text += f", {limit}" if move.end_limit or "shipped" in limit else ""
+        is_longer = move.end_limit != move.limit
+        text += f", {move.end_limit}" if is_longer or "shipped" in move.limit else ""
         border = f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
-        if border and end != move.until:
+        if border and is_longer:
             border = f" ({move.gain:.3g} times at {_short_text(move.until, move.unit)}{border})"
         text += border
-        rows.append([move.lever, f"{move.full_gain:.3g} times", text])
+        rows.append([move.lever, f"{move.end_gain:.3g} times", text])
     units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
     point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]

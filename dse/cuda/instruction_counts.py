@@ -140,17 +140,16 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         for name, (_, value) in self.declared.items():
             origin = self.origin if isinstance(value, str) else "given with the launch"
             lines.append(value_line(name, toml_number(value), "source", origin))
-        for name, value in self.quantities.items():
+        texts = {
+            n: toml_number(self.formulas.get(n, value)) for n, value in self.quantities.items()
+        }
+        for name, text in {**texts, **{n: toml_value(v) for n, v in self.labels.items()}}.items():
             why = self.assumed.get(name)
             source = ("assumed", why) if why else ("source", self.origin)
-            line = value_line(name, toml_number(self.formulas.get(name, value)), *source)
+            line = value_line(name, text, *source)
             if inputs := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
             lines.append(line)
-        for name, label in self.labels.items():
-            why = self.assumed.get(name)
-            source = ("assumed", why) if why else ("source", self.origin)
-            lines.append(value_line(name, toml_value(label), *source))
         return "\n".join(lines) + "\n"
 
 

@@ -212,7 +212,6 @@ class KernelLaunch:
 
     def mean_per_warp(self, value: IntExpr) -> float:
         """Return the mean, over warps, of the largest value among the threads of a warp."""
-
         return self._mean_over_warps(self.substitute(value), self._max_over_lanes, "warp")
 
     def longest_per_mean(self, counts: Iterable[tuple[IntExpr, float]]) -> float:

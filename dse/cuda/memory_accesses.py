@@ -775,15 +775,11 @@ class Footprints:
 
         The bytes of a stencil then coincide with those of its neighbours, also at clamped edges.
         """
-        match one:
-            case Atom("least", (first, second)):
-                when: Condition = (">=", second - first)
-            case Atom("most", (first, second)):
-                when = (">=", first - second)
-            case Atom("if", (when,)):
-                first, second = ONE, ZERO
-            case _:
-                return None
+        if one.kind not in ("if", "least", "most"):
+            return None
+        first, second = (ONE, ZERO) if one.kind == "if" else one.args
+        least: Condition = (">=", first - second if one.kind == "most" else second - first)
+        when = one.args[0] if one.kind == "if" else least
         if any(each.kind not in _EVALUABLE_KINDS for each in one.atoms()):
             return None
         share = self.launch.mean_per_thread(atom_expr("if", when))

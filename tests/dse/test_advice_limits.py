@@ -326,7 +326,7 @@ def test_a_time_that_only_approaches_its_limit_ends_where_a_doubling_gains_littl
     for_end, half, twice = (time_of(**given, mem_strength=move.end * n) for n in (1, 0.5, 2))
     assert move.end_gain == pytest.approx(times[0] / for_end)
     assert for_end / twice < 1.01 < half / for_end
-    assert move.end_limit == "where another doubling gains less than 1 %"
+    assert move.end_limit == "where twice the value gains less than 1 % more"
 
 
 def time_of(**given: Any) -> float:
@@ -339,7 +339,7 @@ def test_a_move_goes_on_past_a_border_where_times_add_as_squares() -> None:
     advice = dse.advise(GPU, **given)
     move = advice["mem_bandwidth"]
     assert (move.next_bound, move.gain < 1.01) == ("latency", True)
-    gains = [each.full_gain for each in advice.moves if each.helps]
+    gains = [each.end_gain for each in advice.moves if each.helps]
     assert gains == sorted(gains, reverse=True), "the gain at the end decides the order"
     here, there = time_of(**given), time_of(**given, mem_bandwidth=move.end)
     assert move.end_gain == pytest.approx(here / there)
@@ -354,8 +354,8 @@ def test_no_move_goes_on_past_a_border_where_the_slowest_term_is_the_time() -> N
     advice = dse.advise(
         "transit", threads=100, intensity=10, lanes_width=32, ms_peak=1, mem_latency=600
     )
-    assert all(math.isnan(move.end) for move in advice.moves)
-    assert advice["threads"].full_gain == advice["threads"].gain
+    assert len(advice.moves) == 2
+    assert all(move.end == move.until and move.end_gain == move.gain for move in advice.moves)
 
 
 @pytest.mark.parametrize("threads", [256, 100])
