@@ -111,12 +111,8 @@ def build_advice(
     flags = grid.flag_meanings(guide.state)
     if definition.equation is None or (has_state and not flags):
         raise DseError(f"{guide.state} is given: remove its value, so that its equation is used")
-    known = {
-        quantity: label
-        for family in model.regime_families
-        if family.of == guide.limits
-        for label, quantity in family.terms.items()
-    }
+    families = [family for family in model.regime_families if family.of == guide.limits]
+    known = {quantity: label for f in families for label, quantity in f.terms.items()}
     largest = grid.graph.definitions[guide.limits].node.op == "maximum"
     names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
@@ -360,9 +356,8 @@ class _MovePath:
         grows = np.flatnonzero(best[further] >= _SATURATION * best)
         at = min(int(grows[-1]) + 1 if grows.size else 0, last)
         if further[at] < last:
-            limit = (
-                f"where {'twice' if self.raising else 'half'} the value gains less than 1 % more"
-            )
+            factor = "twice" if self.raising else "half"
+            limit = f"where {factor} the value gains less than 1 % more"
         elif (at := int(np.argmax(gains))) < last:
             limit = f"where {self.site.guide.goal} improves no more"
         gain, before = float(gains[at]), 1.0 if math.isnan(move.until) else move.gain

@@ -43,9 +43,8 @@ class Move(DisplayMixin):
         lever: Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
         equation, source: The quantity whose equation decides the border, and its publication.
         limit: What ends the move if no bound does.
-        end, end_gain, end_limit: The place where the gain saturates, the gain there, and what ends
-            the move there; ``until``, ``gain`` and ``limit`` if the goal improves by less than 1 %
-            past the border.
+        end, end_gain, end_limit: ``until``, ``gain`` and ``limit``; if the goal improves by more
+            than 1 % past the border: those of the place where the gain saturates.
         jump: Text with the two values of the goal where the next case begins, by the equations of
             this case and of the next; empty if the values are equal.
     """

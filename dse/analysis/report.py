@@ -27,8 +27,6 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     "power": ("power limit", "power"),
     "dispatch": ("start of blocks", "dispatch"),
 }
-#: Attributes of a move past its border.
-_ENDS = ("end", "end_gain", "end_limit")
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
 #: Moves with a smaller gain are not shown.
@@ -96,7 +94,8 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = ("quantity", "direction", "value", "until", "gain", "limit", *_ENDS)
+            names = ["quantity", "direction", "value", "until", "gain", "limit"]
+            names += ["end", "end_gain", "end_limit"]
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
                 for move in self.moves

@@ -453,9 +453,8 @@ def count_kernel(
     )
 
 
-#: The longest warp of a block counts as a mean warp up to this ratio of their instructions.
+#: A block counts as even up to this ratio of its longest to its mean warp.
 _EVEN = 1.05
-
 #: Assumptions about branches, by the first word of their names.
 _ASSUMPTIONS = {
     "slow": "no thread takes the slow path for special values",

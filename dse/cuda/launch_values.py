@@ -183,10 +183,6 @@ class KernelLaunch:
             at[f"tid.{name}"] = tid[axis].reshape(warps, warp_size) if block[axis] > 1 else 0
         at["lane"] = np.arange(warp_size)
 
-    def is_one_dimensional(self) -> bool:
-        """True if grid and block each have at most one axis."""
-        return all(sum(size > 1 for size in sizes) <= 1 for sizes in (self.grid, self.block))
-
     def restrict_to(self, iterations: Mapping[int, int], blocks: Mapping[str, int]) -> KernelLaunch:
         """Return the launch at given iterations of loops and given blocks of the grid."""
         result = copy.copy(self)

@@ -771,10 +771,7 @@ class Footprints:
         return arrays or (offset,), passes, blocks, base
 
     def _drop_edges(self, one: Atom) -> IntExpr | None:
-        """Return what a clamp or choice in an address is at nearly all threads; None if mixed.
-
-        The bytes of a stencil then coincide with those of its neighbours, also at clamped edges.
-        """
+        """Return what a clamp or choice in an address is at nearly all threads; None if mixed."""
         if one.kind not in ("if", "least", "most"):
             return None
         first, second = (ONE, ZERO) if one.kind == "if" else one.args
