@@ -221,11 +221,10 @@ def _interval_text(each: AnswerOfVariant) -> str:
 
 
 def _bottleneck_text(each: AnswerOfVariant) -> str:
-    names = list(each.limits)
     text = _limit_name(each.bottleneck)
     if each.bottleneck in each.limits:
         text += f" ({100 * each.limits[each.bottleneck]:.0f} % of the time)"
-    others = [name for name in names if name != each.bottleneck and each.limits[name] > 0]
+    others = [n for n, share in each.limits.items() if n != each.bottleneck and share > 0]
     if others:
         text += f", then {_limit_name(others[0])} ({100 * each.limits[others[0]]:.0f} %)"
     return text

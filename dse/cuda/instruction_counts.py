@@ -337,7 +337,7 @@ def count_kernel(
         ("longest_warp_loads", counts["load_requests"]),
     ):
         ratio = launch.longest_per_mean((runs, many) for (_, runs), many in of.items())
-        if ratio > _EVEN:
+        if ratio > 1.05:  # a guard of bounds in some blocks is no uneven work
             values[name] = round(ratio, 6)
             inputs[name] = _union(tally.required_inputs(runs) for _, runs in of)
     if function.registers:  # PTX does not state the number of registers
@@ -453,8 +453,6 @@ def count_kernel(
     )
 
 
-#: A block counts as even up to this ratio of its longest to its mean warp.
-_EVEN = 1.05
 #: Assumptions about branches, by the first word of their names.
 _ASSUMPTIONS = {
     "slow": "no thread takes the slow path for special values",

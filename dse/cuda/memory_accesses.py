@@ -772,13 +772,12 @@ class Footprints:
 
     def _drop_edges(self, one: Atom) -> IntExpr | None:
         """Return what a clamp or choice in an address is at nearly all threads; None if mixed."""
-        if one.kind not in ("if", "least", "most"):
+        is_known = all(each.kind in _EVALUABLE_KINDS for each in one.atoms())
+        if one.kind not in ("if", "least", "most") or not is_known:
             return None
         first, second = (ONE, ZERO) if one.kind == "if" else one.args
         least: Condition = (">=", first - second if one.kind == "most" else second - first)
         when = one.args[0] if one.kind == "if" else least
-        if any(each.kind not in _EVALUABLE_KINDS for each in one.atoms()):
-            return None
         share = self.launch.mean_per_thread(atom_expr("if", when))
         if _EDGE_SHARE < share < 1 - _EDGE_SHARE:
             return None
