@@ -86,7 +86,7 @@ class Quantity:
     quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one of
     ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has no
     single value, but it has statistics. ``text_unit`` is the unit in texts, such as FLOP/s for
-    values in 1/s.
+    values in 1/s. Advice gives multiples of the quantity ``step``.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately
@@ -107,6 +107,7 @@ class Quantity:
     direction: str = "both"
     is_law: bool = False
     text_unit: str = ""
+    step: str = ""
 
     @property
     def is_switch(self) -> bool:

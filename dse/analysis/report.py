@@ -25,6 +25,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     "special": ("special functions", "SFU"),
     "atomic": ("atomics", "atomics"),
     "power": ("power limit", "power"),
+    "dispatch": ("start of blocks", "dispatch"),
 }
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
@@ -86,7 +87,8 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = ("quantity", "direction", "value", "until", "gain", "limit")
+            names = ["quantity", "direction", "value", "until", "gain", "limit"]
+            names += ["end", "end_gain", "end_limit"]
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
                 for move in self.moves
@@ -210,11 +212,10 @@ def _interval_text(each: AnswerOfVariant) -> str:
 
 
 def _bottleneck_text(each: AnswerOfVariant) -> str:
-    names = list(each.limits)
     text = _limit_name(each.bottleneck)
     if each.bottleneck in each.limits:
         text += f" ({100 * each.limits[each.bottleneck]:.0f} % of the time)"
-    others = [name for name in names if name != each.bottleneck and each.limits[name] > 0]
+    others = [n for n, share in each.limits.items() if n != each.bottleneck and share > 0]
     if others:
         text += f", then {_limit_name(others[0])} ({100 * each.limits[others[0]]:.0f} %)"
     return text
@@ -279,12 +280,16 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
-    for move in [move for move in each.moves if move.gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
-        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
-        text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
-        text += f", {move.limit}" if "shipped" in move.limit else ""
-        rows.append([move.lever, f"{move.gain:.3g} times", text])
+    for move in [move for move in each.moves if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]:
+        to = "" if move.end != move.end else f" to {_short_text(move.end, move.unit)}"
+        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{to}"
+        is_longer = move.end_limit != move.limit
+        text += f", {move.end_limit}" if is_longer or "shipped" in move.limit else ""
+        border = f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        if border and is_longer:
+            border = f" ({move.gain:.3g} times at {_short_text(move.until, move.unit)}{border})"
+        text += border
+        rows.append([move.lever, f"{move.end_gain:.3g} times", text])
     units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
     point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]

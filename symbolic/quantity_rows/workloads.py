@@ -1,5 +1,7 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
+from dataclasses import replace
+
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
@@ -34,7 +36,8 @@ def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
 WORKLOAD = (
     switch("printed", "false true", "use the equations exactly as printed"),
     size("elements", "", COUNT1, "work items, one thread each", (1e4, 1e8)),
-    row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+    replace(row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+            step="warp_size"),
     row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
     row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
     row("block_y", "", COUNT1, "threads of a block along y", (1, 64)),
