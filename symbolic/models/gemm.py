@@ -6,13 +6,15 @@ through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowes
 Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
 fully with the others. A library chooses the tile and the parts: the time is the least over
 ``TILES`` and ``SPLITS``, which are part of the model. Before the product, activations are cast to
-the number type of the weights, and after it results are written. No time is below the floor of the
-machine: operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
+the number type of the weights, and after it results are written. The energy of the operations
+takes its time at the power limit of the board, which joins the others as a fourth power. No time
+is below the floor of the machine: operations at the printed rate, and bytes beyond the L2 cache at
+the printed bandwidth.
 
-Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
-they need no cast). They are fitted to measured times (``dse/data/fits``). A machine without a fit
-has the numbers of its nearest relatives. Without relatives, three of the six follow from its clock
-and its L2 cache by ratios that four GPUs share, and the others are the same for all machines.
+Five numbers belong to a GPU, and two to each of its number types of less than 16 bits. They are
+fitted to measured times (``dse/data/fits``). A machine without a fit has the numbers of its nearest
+relatives. Without relatives, four of the five follow from its clock, its L2 cache and the rate of
+its tensor cores by ratios that four GPUs share, and the other is the same for all machines.
 
 Power not monotone: operations and bytes draw shares of the board's power at full rate (Choi 2013).
 So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flops`` or
@@ -48,6 +50,7 @@ DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 #: Rows and columns of the tile of a block, from small to large: powers of two that libraries ship.
 #: Three times as many tiles, with transposed tiles, change no score.
 TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
+SCALED_TILES = ((16, 128), (32, 128), *TILES[4:])
 #: Possible numbers of blocks that share the sums of one tile.
 SPLITS = (1, 4, 16)
 #: Time of the launch that adds the parts of shared sums; 2.4 to 2.8 us on three GPUs. [s]
@@ -58,7 +61,8 @@ class NumberType(NamedTuple):
     """Properties of a number type in the library.
 
     ``step`` is the number of terms in 128 bytes, ``cast`` the bytes that the cast of an activation
-    moves. Block-scaled kernels have no small tiles and do not share sums.
+    moves. Kernels with scales of 128 columns have no smaller tiles and do not share sums; those of
+    4-bit types fill a tile of 128 rows and 256 columns.
     """
 
     rate: str
@@ -74,8 +78,8 @@ TYPES = {
     "fp16": NumberType("tensor_fp16_flops", 2.0, 64, 0.0),
     "fp8": NumberType("tensor_fp8_flops", 1.0, 128, 7.0),
     "int8": NumberType("tensor_int8_ops", 1.0, 128, 0.35),
-    "fp8_block": NumberType("tensor_fp8_flops", 1.0, 128, 5.0, TILES[2:], (1,)),
-    "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[5:], (1,)),
+    "fp8_block": NumberType("tensor_fp8_flops", 1.0, 128, 5.0, SCALED_TILES, (1,)),
+    "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[6:], (1,)),
 }
 
 
@@ -114,10 +118,9 @@ FITTED = (
     "gemm_start_time",
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
-    "gemm_wave_overlap",
     "gemm_output_ratio",
-    *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
-    *(f"gemm_{name}_cast_time" for name in CAST),
+    "gemm_operation_energy",
+    *(f"gemm_{name}_{number}" for number in ("share", "cast_time") for name in CAST),
 )
 
 
@@ -144,10 +147,24 @@ def gemm_cache_share(gemm_cache_ratio, l2_partitions):
     return gemm_cache_ratio / l2_partitions
 
 
-@equation(source=f"{SHARED}; results leave between the speeds of the L2 cache and of DRAM")
-def gemm_output_ratio(gemm_result_ratio, l2_bandwidth, gemm_dram_rate):
-    """Rate at which results and casts move, over that of DRAM. [ratio]"""
-    return gemm_result_ratio * sqrt(l2_bandwidth / gemm_dram_rate)
+@equation(source=f"{SHARED}; kernels of clusters write while they compute")
+def gemm_output_ratio(gemm_result_ratio, multicast_sms, n_sms, core_clock, gemm_dram_rate):
+    """Rate at which results and casts move to the L2 cache, over that of DRAM. [ratio]"""
+    sectors = gemm_result_ratio * multicast_sms * n_sms * core_clock
+    return 32 * sectors / gemm_dram_rate
+
+
+@equation(source=f"{SHARED}; a unit of twice the side does four times as much per operand")
+def gemm_operation_energy(gemm_unit_energy, tensor_fp16_flops, rated_sms, boost_clock):
+    """Energy of an operation of 16-bit numbers. [J]"""
+    cycles = divide(rated_sms * boost_clock, tensor_fp16_flops, at_zero=math.inf)
+    return gemm_unit_energy * sqrt(cycles)
+
+
+@equation(source="Osama 2023: blocks take one tile after another, as those of clusters do")
+def gemm_wave_overlap(multicast_sms):
+    """Share of the wait for the last wave that other work fills. [ratio]"""
+    return where(multicast_sms > 1, 1.0, 0.0)
 
 
 @equation(source="printed rates hold for the printed multiprocessors at the boost clock")
@@ -277,13 +294,24 @@ def product_time(product_cost, gemm_operations):
     return product_cost * gemm_operations
 
 
+@equation(source="what the L2 cache does not keep moves no faster than DRAM")
+def gemm_output_rate(gemm_output_ratio, activation_miss_share, gemm_dram_rate):
+    """Bytes per second of results and casts. [B/s]"""
+    slower = 1 / minimum(gemm_output_ratio, 1) - 1 / gemm_output_ratio
+    return gemm_dram_rate / (1 / gemm_output_ratio + activation_miss_share * slower)
+
+
 @equation(source="what is written and cast is not overlapped with the product")
-def gemm_output_time(
-    product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_dram_rate, gemm_output_ratio
-):
+def gemm_output_time(product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_output_rate):
     """Time to write the results and the casts. [s]"""
     moved = result_bytes + product_rows * product_depth * gemm_cast_bytes
-    return moved / (gemm_dram_rate * gemm_output_ratio)
+    return moved / gemm_output_rate
+
+
+@equation(source="Choi 2014, power cap: energy takes as long as the limit allows; by operand bytes")
+def gemm_limited_cost(gemm_operation_energy, element_bytes, board_power):
+    """Time of an operation at the power limit of the board. [s]"""
+    return gemm_operation_energy * element_bytes / (2 * board_power)
 
 
 @equation(source=f"{GUIDE}, 2: two operations for each term")
@@ -313,10 +341,20 @@ def gemm_floor(
     return maximum(compute, beyond / mem_bandwidth)
 
 
-@equation(source="sum of what follows one after the other, and no less than the floor")
-def time(gemm_start_time, gemm_cast_time, product_time, gemm_output_time, gemm_floor):
+@equation(source="sum of what follows one after the other; the power limit and the floor")
+def time(
+    gemm_start_time,
+    gemm_cast_time,
+    product_time,
+    gemm_output_time,
+    gemm_operations,
+    gemm_limited_cost,
+    gemm_floor,
+):
     """Run time. [s]"""
-    return maximum(gemm_start_time + gemm_cast_time + product_time + gemm_output_time, gemm_floor)
+    total = gemm_start_time + gemm_cast_time + product_time + gemm_output_time
+    limited = power(total, 4) + power(gemm_operations * gemm_limited_cost, 4)
+    return maximum(sqrt(sqrt(limited)), gemm_floor)
 
 
 @equation(source=LEFT_OUT)
@@ -372,18 +410,17 @@ def gemm_efficiency(
     product_columns,
     product_depth,
     gemm_cast_bytes,
-    gemm_dram_rate,
-    gemm_output_ratio,
+    gemm_output_rate,
+    gemm_limited_cost,
     gemm_floor,
     gemm_peak,
 ):
     """Operations per second divided by the printed rate. [ratio]"""
     start = (gemm_start_time + gemm_cast_time) / gemm_operations
-    output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / (
-        gemm_dram_rate * gemm_output_ratio
-    )
+    output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / gemm_output_rate
+    cost = sqrt(sqrt(power(product_cost + start + output, 4) + power(gemm_limited_cost, 4)))
     most = divide(gemm_operations, gemm_floor, at_zero=math.inf)
-    return divide(minimum(1 / (product_cost + start + output), most), gemm_peak, at_zero=0.0)
+    return divide(minimum(1 / cost, most), gemm_peak, at_zero=0.0)
 
 
 # --- power

@@ -160,9 +160,9 @@ BLOCK_SHAPE = (
 )
 
 #: Attained shares and start-up times of casts for each number type, fitted to four GPUs together.
-_GEMM_SHARES = {"bf16": 0.795, "fp8": 0.718, "fp8_block": 0.506, "fp4": 0.487, "int8": 0.761}
+_GEMM_SHARES = {"bf16": 1.0, "fp8": 0.916, "fp8_block": 0.545, "fp4": 0.648, "int8": 0.886}
 _GEMM_ERRORS = {"low": 0.6, "high": 1.65}
-_GEMM_CAST_TIMES = {"fp8": 10.6e-6, "fp8_block": 2.9e-6, "fp4": 4.88e-6, "int8": 8.64e-6}
+_GEMM_CAST_TIMES = {"fp8": 10.7e-6, "fp8_block": 2.42e-6, "fp4": 3.72e-6, "int8": 8.15e-6}
 
 GEMM = (
     size("product_rows", "", COUNT1, "rows of the product of two matrices (m)", (1, 32768)),
@@ -178,16 +178,16 @@ GEMM = (
         5,
     ),
     # Numbers of a GPU. Ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
-    cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4920),
+    cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4840),
     cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5)),
-    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.787),
+    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.803),
     resource(
         "gemm_operand_ratio",
         "",
         POS,
         "bytes of operands read over those that the L2 cache sends",
         (0.5, 2),
-        1.14,
+        1.05,
     ),
     resource(
         "gemm_operand_bytes_per_cycle",
@@ -202,25 +202,35 @@ GEMM = (
         SHARE,
         "share of the wait for the last wave that other work fills",
         (0, 1),
-        0.564,
     ),
     resource(
-        "gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5), 0.929
+        "gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5), 0.853
     ),
     resource("gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5)),
     resource(
         "gemm_result_ratio",
         "",
         POS,
-        "rate of results over the geometric mean of those of the L2 cache and of DRAM",
-        (0.3, 3),
-        0.932,
+        "sectors of 32 bytes that a multiprocessor writes in a cycle, without clusters",
+        (0.1, 1),
+        0.326,
     ),
+    cost(
+        "gemm_unit_energy",
+        "J",
+        NONNEG,
+        "gemm_operation_energy of a multiprocessor with one operation in a cycle",
+        (3e-11, 1e-10),
+        5e-11,
+    ),
+    cost("gemm_operation_energy", "J", NONNEG, "energy of a 16-bit operation", (3e-13, 3e-12)),
+    row("gemm_output_rate", "B/s", POS, "bytes of results and casts per second"),
+    row("gemm_limited_cost", "s", NONNEG, "time of an operation at the power limit"),
     resource(
         "gemm_output_ratio",
         "",
         POS,
-        "rate at which results and casts move, over that of gemm_dram_rate",
+        "rate at which results and casts move to the L2 cache, over gemm_dram_rate",
         (0.5, 5),
     ),
     *(

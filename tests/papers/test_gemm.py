@@ -41,6 +41,9 @@ NUMBERS = {
     "gemm_cache_share": 0.5,
     "gemm_output_ratio": 2.0,
     "gemm_bf16_share": 0.9,
+    "gemm_operation_energy": 2e-12,
+    "board_power": 200.0,
+    "tensor_fp16_flops": 1e14,
     "gemm_fp4_share": 0.9,
     "gemm_fp4_cast_time": 5e-6,
 }
@@ -52,7 +55,7 @@ def by_hand(m: int, n: int, k: int, dtype: str) -> float:
     element, step, cast = (0.5625, 256, 6.0) if four else (2.0, 64, 0.0)
     peak = NUMBERS["tensor_fp4_flops" if four else "tensor_bf16_flops"]
     tiles = [(16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256)]
-    tiles, splits = (tiles[5:], (1,)) if four else (tiles, (1, 4, 16))
+    tiles, splits = (tiles[6:], (1,)) if four else (tiles, (1, 4, 16))
     weights, activations, results = n * k * element, m * k * element, 2 * m * n
     cache = NUMBERS["l2_size"] * 0.5
 
@@ -77,8 +80,11 @@ def by_hand(m: int, n: int, k: int, dtype: str) -> float:
             if split > 1:
                 time += 2.6e-6 + 8 * split * m * n / (10 * 40 * 1e9)
             best = min(best, time)
-    output = (results + m * k * cast) / (0.8 * 1e12 * 2)
-    return 1e-6 + (5e-6 if four else 0) + best + output
+    missed = misses(weights + activations + results)
+    output = (results + m * k * cast) * ((1 - missed) / 2 + missed) / (0.8 * 1e12)
+    total = 1e-6 + (5e-6 if four else 0) + best + output
+    energy = 2 * m * n * k * 2e-12 * element / 2
+    return (total**4 + (energy / 200) ** 4) ** 0.25
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp4"])
@@ -167,12 +173,19 @@ def test_the_bottleneck_follows_from_the_shape() -> None:
 
 
 def test_the_floor_follows_multiprocessors_and_clock() -> None:
-    """Twice the multiprocessors did not help, because the floor stayed that of the machine."""
+    """Twice the multiprocessors did not help, because the floor stayed that of the machine.
+
+    They need twice the power, too.
+    """
     given: dict[str, Any] = {"machine": "h100_sxm", "m": 8192, "n": 8192, "k": 8192}
     names = ["time", "gemm_floor"]
     here, twice, fast = (
         dse.evaluate("gemm", **given, **more, outputs=names)
-        for more in ({}, {"n_sms": 264}, {"core_clock": "3.96 GHz"})
+        for more in (
+            {},
+            {"n_sms": 264, "board_power": "1400 W"},
+            {"core_clock": "3.96 GHz", "board_power": "1400 W"},
+        )
     )
     assert float(twice.gemm_floor) == pytest.approx(float(here.gemm_floor) / 2)
     assert float(fast.gemm_floor) == pytest.approx(float(here.gemm_floor) / 2)
@@ -203,7 +216,7 @@ def test_the_former_model_is_named() -> None:
 def test_a_gpu_has_at_most_twelve_numbers(machine: str) -> None:
     tree = json.loads((FITS / f"gemm-{machine}.fit.json").read_text())
     of_types = [name for name in tree["names"] if name.split("_")[1] in ("fp8", "fp4", "int8")]
-    assert len(tree["names"]) - len(of_types) == 6
+    assert len(tree["names"]) - len(of_types) == 5
     assert len(tree["names"]) <= 12
     assert "TensorRT-LLM" in tree["rows"]["data"]
 
@@ -342,9 +355,23 @@ def test_a_meter_shows_less_than_is_drawn_after_a_pause() -> None:
     assert np.allclose(without.power.values, without.sustained_power.values)
 
 
+def test_energy_takes_its_time_at_the_power_limit() -> None:
+    """Tensor cores without limit take 1.11 s for 1e15 operations at 1e15/s and 90 %."""
+    shape: dict[str, Any] = {"m": 1e5, "n": 1e5, "k": 5e4, "dtype": "bf16", "outputs": ["time"]}
+    fast = {**NUMBERS, "tensor_bf16_flops": 1e15, "core_clock": 2e9, "l2_size": 1e12}
+    times = [
+        float(dse.evaluate("gemm", **shape, **{**fast, "board_power": watts}).time)
+        for watts in (1e3, 1e2, 1e9)
+    ]
+    assert times[2] > 1e15 / 0.9e15
+    assert times[0] == pytest.approx((times[2] ** 4 + 2**4) ** 0.25, rel=1e-6)
+    assert times[1] == pytest.approx(20, rel=1e-3)
+
+
 def test_a_slower_clock_slows_products_and_not_memory() -> None:
     options: dict[str, Any] = {"machine": "h100_sxm", "dtype": "bf16", "outputs": ["time"]}
-    for shape, least in (((8192, 8192, 8192), 1.8), ((1, 16384, 16384), 1.0)):
+    # at the full clock, the power limit slows the large product, too
+    for shape, least in (((8192, 8192, 8192), 1.5), ((1, 16384, 16384), 1.0)):
         m, n, k = shape
         times = dse.evaluate("gemm", m=m, n=n, k=k, core_clock=[990e6, 1980e6], **options).time
         growth = float(times[0] / times[1])
