@@ -4,8 +4,8 @@ The files go to ``dse/data/fits``. Rows are times of TensorRT-LLM (``llm_kernels
 Each number type is fitted in turn: the numbers of the GPU to 16-bit products, then two numbers to
 each further type. Rows far from the fit count less (weights as of a Huber loss, first by distance
 from the numbers of a machine without a fit). The ends of
-intervals are quantiles of measured over predicted times of the pairs (n, k) that a fit to the other
-half of the pairs left out.
+intervals are means of two quantiles of measured over predicted times: of the pairs (n, k) that a
+fit to the other half of the pairs left out, and of all pairs by the shipped fit.
 
 ``python docs/gemm_fits.py ../shared/data power`` prints the numbers of power, which are defaults of
 all machines, and the errors of the half of the pairs that they were not fitted to. With ``shared``
@@ -118,13 +118,13 @@ def write(folder: Path, gpu: str) -> None:
     rows = read(folder, gpu)
     ends: dict[str, float] = {}
     errors: dict[str, Any] = {}
+    quantiles: dict[str, list[Any]] = {}
     half = fit_types(rows[rows.half == 0], machine)
     for dtype, fit in half.items():
         rest = rows[(rows.half == 1) & (rows["dtype"] == dtype)]
         values = {**half["bf16"].set, **fit.set}
         ratio = rest.time.to_numpy() / predict(rest, machine, dtype, values)
-        low, high = np.quantile(ratio, [0.05, 0.95])
-        ends |= {f"gemm_{dtype}_error_low": float(low), f"gemm_{dtype}_error_high": float(high)}
+        quantiles[dtype] = [np.quantile(ratio, [0.05, 0.95])]
         off = np.abs(1 / ratio - 1)
         errors[dtype] = {
             "rows": len(rest),
@@ -133,8 +133,16 @@ def write(folder: Path, gpu: str) -> None:
             "p90": float(np.quantile(off, 0.9)),
             "largest": float(off.max()),
         }
-        print(gpu, dtype, errors[dtype], low, high, flush=True)
+        print(gpu, dtype, errors[dtype], *quantiles[dtype], flush=True)
     fits = fit_types(rows, machine)
+    for dtype, fit in fits.items():
+        part = rows[rows["dtype"] == dtype]
+        ratio = part.time.to_numpy() / predict(
+            part, machine, dtype, {**fits["bf16"].set, **fit.set}
+        )
+        quantiles[dtype].append(np.quantile(ratio, [0.05, 0.95]))
+        low, high = map(float, np.mean(quantiles[dtype], axis=0))
+        ends |= {f"gemm_{dtype}_error_low": low, f"gemm_{dtype}_error_high": high}
     tree = join_fits([fit.saved_fit for fit in fits.values()]).to_dict()
     tree["set"] = ends
     data = (folder / "llm_kernels" / f"gemm_{gpu}.parquet").name

@@ -6,10 +6,10 @@ through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowes
 Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
 fully with the others. A library chooses the tile and the parts: the time is the least over
 ``TILES`` and ``SPLITS``, which are part of the model. Before the product, activations are cast to
-the number type of the weights, and after it results are written. The energy of the operations
-takes its time at the power limit of the board, which joins the others as a fourth power. No time
-is below the floor of the machine: operations at the printed rate, and bytes beyond the L2 cache at
-the printed bandwidth.
+the number type of the weights, and after it results are written. The energy of the operations takes
+time, too, because the board limits the power. This time and the sum of the others are joined like
+those of processes. No time is below the floor of the machine: operations at the printed rate, and
+bytes beyond the L2 cache at the printed bandwidth.
 
 Five numbers belong to a GPU, and two to each of its number types of less than 16 bits. They are
 fitted to measured times (``dse/data/fits``). A machine without a fit has the numbers of its nearest
@@ -21,8 +21,9 @@ So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flo
 ``tensor_fp4_flops`` is raised. A meter averages over the pauses of a benchmark, which are a larger
 share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``l2_bandwidth``,
 ``gemm_bf16_share``, ``gemm_cache_ratio``, ``gemm_dram_share``, ``gemm_operand_ratio``,
-``gemm_operand_bytes_per_cycle``, ``gemm_output_ratio``, ``gemm_result_ratio`` or
-``gemm_wave_overlap`` is raised, or ``gemm_start_time`` or ``gemm_start_cycles`` is lowered.
+``gemm_operand_bytes_per_cycle``, ``gemm_output_ratio`` or ``gemm_result_ratio`` is raised, or
+``gemm_start_time``, ``gemm_start_cycles``, ``gemm_operation_energy`` or ``gemm_unit_energy`` is
+lowered.
 """
 
 from __future__ import annotations
@@ -378,14 +379,19 @@ def gemm_bound(
     gemm_cast_time,
     gemm_operations,
     gemm_rate,
+    gemm_limited_cost,
     gemm_dram_bytes,
     gemm_dram_rate,
     product_time,
     gemm_output_time,
 ):
-    """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results."""
+    """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results.
+
+    Tensor units take the time of their rate or of their energy.
+    """
     start = gemm_start_time + gemm_cast_time
     tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
+    tensor = maximum(tensor, gemm_operations * gemm_limited_cost)
     memory = gemm_dram_bytes / gemm_dram_rate
     work = maximum(tensor, memory)
     bound = where(memory > tensor, 2.0, 1.0)

@@ -283,7 +283,7 @@ GEMM = (
         NONNEG,
         "power of launches without work, of board_power",
         (0.01, 0.1),
-        0.0374,
+        0.0375,
     ),
     spec(
         "gemm_compute_power_share",
@@ -291,7 +291,7 @@ GEMM = (
         POS,
         "power demand at gemm_peak, of board_power; the limit bounds what is drawn",
         (0.3, 10),
-        6.75,
+        6.54,
     ),
     spec(
         "gemm_memory_power_share",
@@ -299,7 +299,7 @@ GEMM = (
         POS,
         "power demand at mem_bandwidth, of board_power",
         (0.1, 3),
-        1.36,
+        1.39,
     ),
     cost(
         "gemm_pause",
@@ -307,7 +307,7 @@ GEMM = (
         NONNEG,
         "pause of a benchmark before it measures a product of 1,000 rows; as rows squared",
         (0, 0.2),
-        0.0665,
+        0.0656,
     ),
     row("meter_window", "s", POS, "time over which a power meter averages", (0.01, 10), 1),
     row("gemm_moved_bytes", "B", RESULT, "bytes that operands, results and casts move"),

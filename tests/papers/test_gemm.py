@@ -273,14 +273,14 @@ def errors(gpu: str, machine: str, raw: str, **more: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("gpu", "machine", "raw", "median", "tail"),
     [
-        ("a100_sxm", "a100_80", "bfloat16", 0.07, 0.20),
-        ("h100_sxm", "h100_sxm", "bfloat16", 0.045, 0.13),
-        ("h100_sxm", "h100_sxm", "fp8", 0.045, 0.13),
-        ("b200_sxm", "b200", "bfloat16", 0.07, 0.20),
-        ("b200_sxm", "b200", "fp8", 0.055, 0.15),
-        ("b200_sxm", "b200", "nvfp4", 0.10, 0.24),
-        ("l40s", "l40s", "bfloat16", 0.14, 0.40),
-        ("l40s", "l40s", "fp8", 0.14, 0.40),
+        ("a100_sxm", "a100_80", "bfloat16", 0.066, 0.19),
+        ("h100_sxm", "h100_sxm", "bfloat16", 0.04, 0.12),
+        ("h100_sxm", "h100_sxm", "fp8", 0.03, 0.10),
+        ("b200_sxm", "b200", "bfloat16", 0.065, 0.18),
+        ("b200_sxm", "b200", "fp8", 0.045, 0.125),
+        ("b200_sxm", "b200", "nvfp4", 0.04, 0.16),
+        ("l40s", "l40s", "bfloat16", 0.10, 0.31),
+        ("l40s", "l40s", "fp8", 0.07, 0.26),
     ],
 )
 def test_errors_and_intervals_of_measured_times(
@@ -300,12 +300,13 @@ def test_errors_and_intervals_of_measured_times(
 @pytest.mark.parametrize(
     ("gpu", "machine", "raw", "median", "tail"),
     [
-        ("a100_sxm", "a100_80", "bfloat16", 0.09, 0.21),
-        ("h100_sxm", "h100_sxm", "bfloat16", 0.08, 0.18),
-        ("h100_sxm", "h100_sxm", "fp8", 0.055, 0.15),
-        ("b200_sxm", "b200", "bfloat16", 0.11, 0.29),
-        ("b200_sxm", "b200", "fp8", 0.07, 0.15),
-        ("l40s", "l40s", "bfloat16", 0.13, 0.35),
+        ("a100_sxm", "a100_80", "bfloat16", 0.07, 0.19),
+        ("h100_sxm", "h100_sxm", "bfloat16", 0.065, 0.15),
+        ("h100_sxm", "h100_sxm", "fp8", 0.045, 0.105),
+        ("b200_sxm", "b200", "bfloat16", 0.105, 0.28),
+        ("b200_sxm", "b200", "fp8", 0.06, 0.14),
+        ("l40s", "l40s", "bfloat16", 0.10, 0.31),
+        ("l40s", "l40s", "fp8", 0.07, 0.20),
     ],
 )
 def test_ratios_that_four_gpus_share_predict_each(
@@ -364,8 +365,8 @@ def test_energy_takes_its_time_at_the_power_limit() -> None:
         for watts in (1e3, 1e2, 1e9)
     ]
     assert times[2] > 1e15 / 0.9e15
-    assert times[0] == pytest.approx((times[2] ** 4 + 2**4) ** 0.25, rel=1e-6)
-    assert times[1] == pytest.approx(20, rel=1e-3)
+    for watts, time in zip((1e3, 1e2), times, strict=False):
+        assert time == pytest.approx((times[2] ** 4 + (2e3 / watts) ** 4) ** 0.25, rel=1e-6)
 
 
 def test_a_slower_clock_slows_products_and_not_memory() -> None:
