@@ -359,7 +359,7 @@ def test_a_meter_shows_less_than_is_drawn_after_a_pause() -> None:
 def test_energy_takes_its_time_at_the_power_limit() -> None:
     """Tensor cores without limit take 1.11 s for 1e15 operations at 1e15/s and 90 %."""
     shape: dict[str, Any] = {"m": 1e5, "n": 1e5, "k": 5e4, "dtype": "bf16", "outputs": ["time"]}
-    fast = {**NUMBERS, "tensor_bf16_flops": 1e15, "core_clock": 2e9, "l2_size": 1e12}
+    fast: dict[str, Any] = {**NUMBERS, "tensor_bf16_flops": 1e15, "core_clock": 2e9, "l2_size": 1e12}
     times = [
         float(dse.evaluate("gemm", **shape, **{**fast, "board_power": watts}).time)
         for watts in (1e3, 1e2, 1e9)
