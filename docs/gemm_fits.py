@@ -43,7 +43,7 @@ GPU_NUMBERS = (
     "gemm_start_time",
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
-    "gemm_output_ratio",
+    "gemm_result_ratio",
     "gemm_operation_energy",
 )
 #: Rows of a fit, and the error [ratio] beyond which a row counts less.

@@ -13,8 +13,8 @@ bytes beyond the L2 cache at the printed bandwidth.
 
 Five numbers belong to a GPU, and two to each of its number types of less than 16 bits. They are
 fitted to measured times (``dse/data/fits``). A machine without a fit has the numbers of its nearest
-relatives. Without relatives, four of the five follow from its clock, its L2 cache and the rate of
-its tensor cores by ratios that four GPUs share, and the other is the same for all machines.
+relatives. Without relatives, three of the five follow from its clock, its L2 cache and the rate of
+its tensor cores by ratios that four GPUs share, and the others are the same for all machines.
 
 Power not monotone: operations and bytes draw shares of the board's power at full rate (Choi 2013).
 So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flops`` or
@@ -119,7 +119,7 @@ FITTED = (
     "gemm_start_time",
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
-    "gemm_output_ratio",
+    "gemm_result_ratio",
     "gemm_operation_energy",
     *(f"gemm_{name}_{number}" for number in ("share", "cast_time") for name in CAST),
 )
