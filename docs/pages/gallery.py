@@ -54,15 +54,15 @@ def figures_of(model):
     links = [f":doc:`{script.stem} </generated/gallery/{script.stem}>`" for script in found]
     if found:
         caption = f"{plain(said(found[0])[0])}: {links[0]}."
-        yield figure(found[0], caption, "/generated/gallery/", "../gallery/")
+        stem = found[0].stem
+        yield figure(f"/generated/gallery/{stem}.png", caption, f"../gallery/{stem}.html")
     if found[1:]:
         yield f"Other figures: {', '.join(links[1:])}."
 
 
-def figure(script, caption, image, page):
-    """The figure of a script, which leads to its page."""
-    head = f".. figure:: {image}{script.stem}.png\n   :target: {page}{script.stem}.html"
-    return f"{head}\n\n   {caption}"
+def figure(image, caption, page):
+    """A figure with a caption, which leads to a page."""
+    return f".. figure:: {image}\n   :target: {page}\n\n   {caption}"
 
 
 def draw(folder):
@@ -91,27 +91,59 @@ def commands():
     return tomllib.loads((HERE / "gallery" / "commands.toml").read_text(encoding="utf-8"))
 
 
+def questions():
+    """The questions that order the gallery, each with its page and figures."""
+    return tomllib.loads((HERE / "gallery" / "questions.toml").read_text(encoding="utf-8"))[
+        "questions"
+    ]
+
+
+def commands_of(page):
+    """The commands that a page shows, without options."""
+    text = (HERE / f"{page}.md").read_text(encoding="utf-8")
+    return list(dict.fromkeys(re.findall(r"^\$ (dse \w+(?:(?<=plot) [\w-]+)?)", text, re.M)))
+
+
+def page_figures(page):
+    """The figures of a page: what each shows, and its file."""
+    text = (HERE / f"{page}.md").read_text(encoding="utf-8")
+    folder = Path(page).parent.as_posix()
+    for shown, file in re.findall(r"!\[([^\]]+)\]\(([^)/]+\.png)\)", text):
+        yield f"/{folder}/{file}", shown
+
+
 def gallery():
-    """A page for each script, and one of all figures."""
-    shown, names, shell = [], [], commands()
-    for script in scripts():
-        title, rest = said(script)
-        image = f".. image:: {script.stem}.png\n   :alt: {plain(title)}\n   :width: 100%"
-        command = " \\\n".join(shell[script.stem]).replace("\n", "\n       ")
-        command = f"In a shell (if there are several panels, one of them)::\n\n   $ {command}"
-        code = f".. literalinclude:: /gallery/{script.name}\n   :language: python"
-        text = paragraphs(heading(title, "="), rest, image, command, code)
-        yield f"gallery/{script.stem}.rst", text
-        words = script.stem.replace("_", " ").capitalize()
-        names.append(f"{words} <{script.stem}>")
-        shown.append(figure(script, plain(title), "", ""))
-    figures = textwrap.indent("\n\n".join(shown), "   ")
-    first = "A short script draws each figure; ``dse plot`` draws the same from a shell."
-    shown = f".. container:: gallery\n\n{figures}"
+    """A page for each script, and one of all figures, by question."""
+    names, shell, parts = [], commands(), []
+    for each in questions():
+        page, shown = each["page"], []
+        for image, caption in page_figures(each["page"]):
+            shown.append(figure(image, plain(caption), f"../../{page}.html"))
+        for name in each["figures"]:
+            script = HERE / "gallery" / f"{name}.py"
+            title, rest = said(script)
+            image = f".. image:: {name}.png\n   :alt: {plain(title)}\n   :width: 100%"
+            command = " \\\n".join(shell[name]).replace("\n", "\n       ")
+            command = f"In a shell (if there are several panels, one of them)::\n\n   $ {command}"
+            answer = f"A figure for the question :doc:`{each['question']} </{page}>`"
+            code = f".. literalinclude:: /gallery/{script.name}\n   :language: python"
+            text = paragraphs(heading(title, "="), rest, image, command, code, answer)
+            yield f"gallery/{name}.rst", text
+            names.append(f"{name.replace('_', ' ').capitalize()} <{name}>")
+            shown.append(figure(f"{name}.png", plain(title), f"{name}.html"))
+        verbs = ", ".join(f"``{verb}``" for verb in commands_of(page))
+        answer = f":doc:`The answer </{page}>`" + (f", with {verbs}." if verbs else ".")
+        figures = textwrap.indent("\n\n".join(shown), "   ")
+        box = [f".. container:: gallery\n\n{figures}"] if shown else []
+        parts.append(paragraphs(heading(each["question"], "-"), answer, *box))
+    first = (
+        "Each question has a page with commands, their output, and how sure the answer is. A short "
+        "script draws each other figure; ``dse plot`` draws the same from a shell."
+    )
     kinds = heading("Kinds of plots", "-"), kinds_table()
     yield (
         "gallery/index.rst",
-        paragraphs(heading("Gallery", "="), first, shown, *kinds, tree(names)),
+        paragraphs(heading("Gallery", "="), first, *parts, *kinds, tree(names)),
     )
 
 

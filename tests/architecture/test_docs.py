@@ -173,6 +173,27 @@ def test_every_figure_has_its_page_and_shows_its_models(written_pages: dict[str,
     assert "/generated/gallery/transit.png" in written_pages["models/transit.rst"]
 
 
+def test_the_gallery_answers_questions(generator: Any) -> None:
+    rows = sys.modules["pages.gallery"].questions()
+    scripts = sorted(path.stem for path in (DOCS / "gallery").glob("*.py"))
+    assert sorted(name for each in rows for name in each["figures"]) == scripts
+    pages = {each["page"] for each in rows}
+    assert {f"ask/{path.stem}" for path in (DOCS / "ask").glob("*.md")} <= pages
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    shown = words(dict(generator.gallery())["gallery/index.rst"])
+    places = [shown.index(f" {each['question']} ----") for each in rows]
+    assert places == sorted(places)
+    for each in rows:
+        page = (DOCS / f"{each['page']}.md").read_text(encoding="utf-8")
+        assert f":doc:`The answer </{each['page']}>`, with ``dse" in shown
+        assert "\n$ dse " in page
+        if each["page"].startswith("ask/"):
+            assert f"]({each['page']}.md)" in index
+            assert f"<{each['page']}>" in index
+            assert all(f"/ask/{path}" in shown for path in re.findall(r"\]\((\S+\.png)\)", page))
+            assert "## How sure is it?" in page or page.startswith("# How sure is it?")
+
+
 @long
 def test_every_figure_of_the_papers_is_shown_or_told_why_not(written_pages: dict[str, str]) -> None:
     page, text = written_pages["papers.rst"], words(written_pages["papers.rst"])

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from matplotlib.testing.compare import compare_images
 
 from dse.cli import main
 from tests.long import mostly_long
@@ -32,6 +33,8 @@ SPACES = ROOT / "docs" / "large-spaces.md"
 BUILT = ROOT / "docs" / "architecture.md"
 UNSURE = ROOT / "docs" / "uncertainty.md"
 LAUNCH = ROOT / "docs" / "launch-law.md"
+#: Root mean square by which a figure may differ, for other versions of matplotlib.
+TOLERANCE = 6.0
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -183,6 +186,11 @@ def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
             assert not failures, "".join(failures)
         elif block.language == "console":
             commands += run_commands(block, page, room)
+    if page.parent.name == "ask":  # its figures are what its commands draw
+        for name in re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / name).stat().st_size < 60_000
+            drawn, shown = str(room / name), str(page.parent / name)
+            assert compare_images(shown, drawn, TOLERANCE) is None, name
     ran = runner.summarize(verbose=False).attempted
     brief = page in (README, *SHORT, *GUIDE)
     assert ran > 10 or (brief and ran + commands)
