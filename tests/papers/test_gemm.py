@@ -372,7 +372,7 @@ def test_energy_takes_its_time_at_the_power_limit() -> None:
 def test_a_slower_clock_slows_products_and_not_memory() -> None:
     options: dict[str, Any] = {"machine": "h100_sxm", "dtype": "bf16", "outputs": ["time"]}
     # at the full clock, the power limit slows the large product, too
-    for shape, least in (((8192, 8192, 8192), 1.5), ((1, 16384, 16384), 1.0)):
+    for shape, least in (((8192, 8192, 8192), 1.6), ((1, 16384, 16384), 1.0)):
         m, n, k = shape
         times = dse.evaluate("gemm", m=m, n=n, k=k, core_clock=[990e6, 1980e6], **options).time
         growth = float(times[0] / times[1])
