@@ -229,7 +229,7 @@ SHARED = {
 }
 MACHINE = ["n_sms", "rated_sms", "core_clock", "boost_clock", "mem_bandwidth", "l2_bandwidth"]
 MACHINE += ["l2_size", "l2_partitions", "multicast_sms", "tensor_bf16_flops", "tensor_fp8_flops"]
-MACHINE += ["tensor_fp16_flops", "tensor_fp4_flops", "tensor_int8_ops", "board_power"]
+MACHINE += ["tensor_fp16_flops", "tensor_fp4_flops", "tensor_int8_ops", "seconds_per_joule"]
 
 
 def read_shared(folder: Path, count: int) -> dict[str, list[tuple[pd.DataFrame, dict[str, float]]]]:

@@ -297,8 +297,8 @@ def product_time(product_cost, gemm_operations):
 @equation(source="what the L2 cache does not keep moves no faster than DRAM")
 def gemm_output_rate(gemm_output_ratio, activation_miss_share, gemm_dram_rate):
     """Bytes per second of results and casts. [B/s]"""
-    slower = 1 / minimum(gemm_output_ratio, 1) - 1 / gemm_output_ratio
-    return gemm_dram_rate / (1 / gemm_output_ratio + activation_miss_share * slower)
+    kept = 1 / gemm_output_ratio
+    return gemm_dram_rate / (kept + activation_miss_share * maximum(1 - kept, 0))
 
 
 @equation(source="what is written and cast is not overlapped with the product")
@@ -309,9 +309,9 @@ def gemm_output_time(product_rows, product_depth, result_bytes, gemm_cast_bytes,
 
 
 @equation(source="Choi 2014, power cap: energy takes as long as the limit allows; by operand bytes")
-def gemm_limited_cost(gemm_operation_energy, element_bytes, board_power):
+def gemm_limited_cost(gemm_operation_energy, element_bytes, seconds_per_joule):
     """Time of an operation at the power limit of the board. [s]"""
-    return gemm_operation_energy * element_bytes / (2 * board_power)
+    return gemm_operation_energy * element_bytes / 2 * seconds_per_joule
 
 
 @equation(source=f"{GUIDE}, 2: two operations for each term")

@@ -42,7 +42,7 @@ NUMBERS = {
     "gemm_output_ratio": 2.0,
     "gemm_bf16_share": 0.9,
     "gemm_operation_energy": 2e-12,
-    "board_power": 200.0,
+    "seconds_per_joule": 0.005,
     "tensor_fp16_flops": 1e14,
     "gemm_fp4_share": 0.9,
     "gemm_fp4_cast_time": 5e-6,
@@ -84,7 +84,7 @@ def by_hand(m: int, n: int, k: int, dtype: str) -> float:
     output = (results + m * k * cast) * ((1 - missed) / 2 + missed) / (0.8 * 1e12)
     total = 1e-6 + (5e-6 if four else 0) + best + output
     energy = 2 * m * n * k * 2e-12 * element / 2
-    return (total**4 + (energy / 200) ** 4) ** 0.25
+    return (total**4 + (energy * 0.005) ** 4) ** 0.25
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp4"])
@@ -183,8 +183,8 @@ def test_the_floor_follows_multiprocessors_and_clock() -> None:
         dse.evaluate("gemm", **given, **more, outputs=names)
         for more in (
             {},
-            {"n_sms": 264, "board_power": "1400 W"},
-            {"core_clock": "3.96 GHz", "board_power": "1400 W"},
+            {"n_sms": 264, "seconds_per_joule": 1 / 1400},
+            {"core_clock": "3.96 GHz", "seconds_per_joule": 1 / 1400},
         )
     )
     assert float(twice.gemm_floor) == pytest.approx(float(here.gemm_floor) / 2)
@@ -359,9 +359,14 @@ def test_a_meter_shows_less_than_is_drawn_after_a_pause() -> None:
 def test_energy_takes_its_time_at_the_power_limit() -> None:
     """Tensor cores without limit take 1.11 s for 1e15 operations at 1e15/s and 90 %."""
     shape: dict[str, Any] = {"m": 1e5, "n": 1e5, "k": 5e4, "dtype": "bf16", "outputs": ["time"]}
-    fast: dict[str, Any] = {**NUMBERS, "tensor_bf16_flops": 1e15, "core_clock": 2e9, "l2_size": 1e12}
+    fast: dict[str, Any] = {
+        **NUMBERS,
+        "tensor_bf16_flops": 1e15,
+        "core_clock": 2e9,
+        "l2_size": 1e12,
+    }
     times = [
-        float(dse.evaluate("gemm", **shape, **{**fast, "board_power": watts}).time)
+        float(dse.evaluate("gemm", **shape, **{**fast, "seconds_per_joule": 1 / watts}).time)
         for watts in (1e3, 1e2, 1e9)
     ]
     assert times[2] > 1e15 / 0.9e15
