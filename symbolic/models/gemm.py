@@ -297,8 +297,8 @@ def product_time(product_cost, gemm_operations):
 @equation(source="what the L2 cache does not keep moves no faster than DRAM")
 def gemm_output_rate(gemm_output_ratio, activation_miss_share, gemm_dram_rate):
     """Bytes per second of results and casts. [B/s]"""
-    kept = 1 / gemm_output_ratio
-    return gemm_dram_rate / (kept + activation_miss_share * maximum(1 - kept, 0))
+    cached = 1 / gemm_output_ratio
+    return gemm_dram_rate / (cached + activation_miss_share * maximum(1 - cached, 0))
 
 
 @equation(source="what is written and cast is not overlapped with the product")
