@@ -12,7 +12,6 @@ import numpy as np
 
 from dse.display import failure_lines
 from sweeps.grid.axes import Axis
-from sweeps.grid.build import build_grid
 from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
@@ -99,17 +98,13 @@ def evaluate(
             raise DseError(
                 f"a dimension is named {dim}, as an output is: rename it, or choose outputs="
             )
-    grid = build_grid(
-        joined,
+    grid = parts.build_grid(
         axes=[
             Axis(name=n, kind="index", coordinate=np.arange(size), values=np.arange(float(size)))
             for n, size in sizes.items()
         ],
         values=given,
-        labels=parts.labels,
-        switches=parts.switches,
         outputs=outputs,
-        invalid_values=parts.invalid_values,
     )
     text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
     if failed := failures_of(grid, grid.outputs):

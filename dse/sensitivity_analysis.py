@@ -23,6 +23,7 @@ from sweeps.grid.grid import FEASIBLE, Grid, subgrid
 from sweeps.nest.run import prepare
 from sweeps.scan.values import DatasetTable
 from sweeps.scan.variance import VarianceDecomposition, decompose_variance
+from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError, check_name
 from symbolic.expression import parse
 from symbolic.ops import interpret_arrays, references
@@ -462,8 +463,6 @@ def _points(source: AnalysisSource, text: str) -> int:
 
 
 def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
-    from symbolic.answer import value_text
-
     values = ", ".join(
         f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
         for text, part in parts.items()

@@ -1,7 +1,7 @@
 """Public names and their modules, a line each: for type checkers and the package."""
 
-from stochastic.errors import LawError as LawError
-from stochastic.errors import ToleranceWarning as ToleranceWarning
+from stochastic.checks import LawError as LawError
+from stochastic.checks import ToleranceWarning as ToleranceWarning
 from stochastic.launch_time.continuous import Between as Between
 from stochastic.launch_time.continuous import launch_between as launch_between
 from stochastic.launch_time.launch import Launch as Launch

@@ -1,15 +1,20 @@
-"""Check the arguments of probability laws, and raise errors that name the invalid argument."""
+"""Check the arguments of probability laws, and raise errors that name the invalid argument.
 
-from __future__ import annotations
+Nothing here loads NumPy, because the command line loads this module.
+"""
 
 import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 
-from stochastic.errors import LawError
+class LawError(ValueError):
+    """An invalid argument of a probability law."""
+
+
+class ToleranceWarning(UserWarning):
+    """A warning that the error bound of a result exceeds the requested tolerance."""
+
 
 #: Treatments of a group without any work: its loss X is 1, the group is dropped, or X is 0.
 ZERO_WORK = ("one", "drop", "zero")
@@ -53,22 +58,6 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise LawError(f"{name} = {value!r}: expected one of {', '.join(choices)}")
     return str(value)
-
-
-def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Check the losses ``values`` and return them as floats; LawError if one is invalid."""
-    try:
-        t = np.asarray(values)
-        if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
-            raise TypeError
-        t = t.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise LawError(
-            f"t = {values!r:.60}: expected losses to compare with, such as 1.5"
-        ) from None
-    if np.any(np.isnan(t)):
-        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
-    return t
 
 
 def check_probability(name: str, value: Any) -> None:

@@ -23,14 +23,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stochastic import sizes
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 
 Columns = Sequence[Sequence[str]]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-_SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
-_HEADER_RECORDS = sizes.DELIMITED_HEAD
-_NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 #: The text of :meth:`DelimitedTable.assumptions` for a file in the most common format.
 USUAL_FORMAT = "read as text: columns separated by commas, decimal point"
@@ -407,7 +404,7 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 
 
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
-    some = records[:_HEADER_RECORDS]
+    some = records[: sizes.DELIMITED_HEAD]
     begins = []  # for each numeric column: the index of the row where its numbers begin
     for cells in zip(*(record.fields for record in some), strict=True):
         place = len(cells)
@@ -439,7 +436,7 @@ def _commented_header(comments: dict[int, str], separator: str, width: int) -> R
 
 def _find_separator(text: str, comments: Collection[int], name: str) -> str:
     """Return the separator that gives rows of equal length and the most numbers."""
-    sample = text[:_SAMPLE]
+    sample = text[: sizes.DELIMITED_SAMPLE]
     whole, uneven = len(sample) == len(text), False
     result: list[tuple[tuple[bool, int, bool, float], int, str]] = []
     for separator in _SEPARATORS:
@@ -486,16 +483,18 @@ def _sample_records(text: str, mark: str, comments: Collection[int], whole: bool
         return []
     lines = iterate_records(text, mark, "", lambda _, at: at in comments, strict=whole)
     try:
-        records = list(itertools.islice(lines, _RECORDS))
+        records = list(itertools.islice(lines, sizes.DELIMITED_RECORDS))
     except TableError:
         return []
-    return records if whole or len(records) == _RECORDS else records[:-1]
+    return records if whole or len(records) == sizes.DELIMITED_RECORDS else records[:-1]
 
 
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
     """Raise TableError if the line ``previous``, above the assumed header, may be the header."""
     one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
-    numbers_below = any(is_numeric(cell) for row in rows[:_NEARBY_ROWS] for cell in row.fields)
+    numbers_below = any(
+        is_numeric(cell) for row in rows[: sizes.DELIMITED_NEAR] for cell in row.fields
+    )
     unlike = not numbers_below or any(map(is_numeric, head.fields))
     if unlike or (one_short and not head.after_blank):
         raise TableError(
@@ -525,7 +524,7 @@ def _refuse_second_table(columns: Columns, records: list[Record], name: str) -> 
         numeric += bool(numbers)
     for place in sorted(texts):
         alone = records[place].after_blank or numeric == len(columns) > 1
-        near = records[max(0, place - _NEARBY_ROWS) : place]
+        near = records[max(0, place - sizes.DELIMITED_NEAR) : place]
         above = (cell for record in near for cell in record.fields)
         if alone and (not numeric or any(map(is_numeric, above))):
             raise _second_table_error(name, records[place])

@@ -1,6 +1,6 @@
 """Define all sizes in one table: tiles, blocks, batches, limits, thresholds between methods.
 
-A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
+Modules read sizes by name (``sizes.SCAN_BLOCK``). The environment variable
 ``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. The
 variable is read when this module is imported. It has some of these settings, separated by commas:
 
@@ -161,7 +161,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     # Clusters
     "CLUSTER_SHARES": (4, 3, "parts of a query for each thread, so that all threads end together"),
     # The tool
-    "LOOKED_UP": (1 << 24, 19, "points below which no nest is compiled for a query"),
+    "LOOKED_UP": (1 << 24, 19, "points below which a query compiles no nest, but reads a run"),
     "LAW_FEW_LANES": (24, None, "lanes of a group below which quantiles are simulated"),
     "LAW_VALUES": (2_500, None, "values of a law above which quantiles are simulated"),
     "LAW_GROUPS": (1_000_000, None, "groups in the simulation of quantiles"),
@@ -279,16 +279,16 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "DURATIONS_AT_ONCE": (1 << 21, 37, "durations drawn together"),
     "WARPS_AT_ONCE": (1 << 20, 31, "warps simulated together"),
     "WARPS_MOST": (1 << 26, None, "warps of a simulation"),
-    "TRIAL_BLOCK": (1 << 17, 31, "items that are summed as one block"),
+    "TRIAL_BLOCK": (1 << 17, 31, "items of a block, so that sums do not depend on threads"),
     "TRIAL_TASK": (1 << 22, 101, "items of a thread's task"),
     "TRIAL_PILOT": (1 << 15, None, "items from which the width of fine bins is chosen"),
-    "LAW_LARGEST": (50_000_000, None, "values of a tabulated law"),
+    "LAW_LARGEST": (50_000_000, None, "values of a tabulated law, which take 400 MB"),
     "EXTREME_EXACT": (1_000_000, None, "values up to which errors of an extreme are exact"),
-    "CONVOLVE_MOST": (10**10, None, "products of a convolution"),
+    "CONVOLVE_MOST": (10**10, None, "products of a convolution, which take half a minute"),
     "SAMPLE_LARGEST": (1_000_000, None, "values of a sample that is fitted"),
     "TAIL_TERMS": (2**18, None, "terms of a tail that is summed"),
     "RATIOS_SMALL": (4096, None, "values up to which a law is hashed by all of its weights"),
-    "WALK_STEPS": (1_000_000, 101, "steps of the recurrence from the mode"),
+    "WALK_STEPS": (1_000_000, 101, "steps of the recurrence from the mode; a step takes 12 ns"),
 }
 
 #: Names of the sizes above which a loop nest is compiled for a study.

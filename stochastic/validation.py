@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 from stochastic.work.pmf import Pmf
 
 _WARP = 32

@@ -5,8 +5,6 @@ become exact rationals, so that a SymPy expression at rational points has the sa
 equation evaluated on ``Fraction``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Compute half widths of 95 % confidence intervals of means and probabilities."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any

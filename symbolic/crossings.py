@@ -32,8 +32,6 @@ from symbolic.primitives.rule_operations import all_true, any_true
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_BATCH = sizes.LINES_BATCH
-
 
 class CaseLines:
     """A case along one quantity, on lines on which all other quantities are fixed.
@@ -56,8 +54,8 @@ class CaseLines:
     def evaluate(self, line: Indices, x: Floats) -> Floats:
         """Return the case at each value ``x[i]`` on the line ``line[i]``; -1 for NaN."""
         result = np.empty(line.size)
-        for first in range(0, line.size, _BATCH):
-            part = slice(first, first + _BATCH)
+        for first in range(0, line.size, sizes.LINES_BATCH):
+            part = slice(first, first + sizes.LINES_BATCH)
             done = {n: _select_lines(array, line[part]) for n, array in self.fixed_values.items()}
             done[self.variable] = x[part]
             run_steps(self.steps, done, ARRAY_ALGEBRA)
@@ -68,8 +66,8 @@ class CaseLines:
     def is_undecided(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
         """Return a mask of the lines with several possible cases from ``low`` to ``high``."""
         result = np.empty(line.size, dtype=bool)
-        for first in range(0, line.size, _BATCH):
-            part = slice(first, first + _BATCH)
+        for first in range(0, line.size, sizes.LINES_BATCH):
+            part = slice(first, first + sizes.LINES_BATCH)
             box = self._enclose(line[part], low[part], high[part])[self.root]
             result[part] = (box.lo < box.hi) | (box.may_be_nan & (box.lo == box.hi))
         return result
@@ -88,7 +86,7 @@ class CaseLines:
 
         Conditions that always hold or never hold in this range are removed from the tree.
         """
-        if low.size > _BATCH:
+        if low.size > sizes.LINES_BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
         decided = {n: flag for n, box in boxes.items() if (flag := _truth_value(box)) is not None}
@@ -137,8 +135,6 @@ def _point_enclosure(array: Any) -> Interval | Decision:
 
 
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-_FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-_BRACKET_BATCH = sizes.BRACKETS_BATCH
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
 #: Two borders at a smaller relative distance are merged, because the terms between them are equal
@@ -282,7 +278,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
         single = last - first <= 1
         open_gaps.append((line[single], first[single]))
         line, first, last = line[~single], first[~single], last[~single]
-        parts = _FINE_PARTS if line.size < _FEW_PIECES else 2
+        parts = sizes.GAP_FINE if line.size < sizes.GAP_FEW else 2
         ends = first[:, None] + (last - first)[:, None] * np.arange(parts + 1) // parts
         some = ends[:, 1:] > ends[:, :-1]
         line = np.repeat(line, some.sum(axis=1))
@@ -293,7 +289,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
     extra: list[tuple[Indices, Floats]] = []
     given_up, depth = 0, 0
     while depth < MAX_HALVINGS and line.size:
-        parts = _FINE_PARTS if line.size < _FEW_PIECES else 2
+        parts = sizes.GAP_FINE if line.size < sizes.GAP_FEW else 2
         depth += parts.bit_length() - 1
         places = _subdivide(low, high, parts, whole)
         some = places[:, 1:] > places[:, :-1]
@@ -319,7 +315,7 @@ def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets
-        parts = max(2, min(_MAX_PARTS, _BRACKET_BATCH // line.size))
+        parts = max(2, min(sizes.GAP_PARTS, sizes.BRACKETS_BATCH // line.size))
         places = _subdivide(low, high, parts, whole, to_zero=True)
         ends = ~((places > low[:, None]) & (places < high[:, None])).any(axis=1)
         done.append(tuple(part[ends] for part in brackets))

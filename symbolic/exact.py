@@ -1,7 +1,5 @@
 """Convert literals to exact SymPy numbers, and choices to ``Piecewise`` without simplification."""
 
-from __future__ import annotations
-
 import math
 from numbers import Rational as RationalNumber
 from typing import Any

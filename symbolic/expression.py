@@ -6,8 +6,6 @@ of :mod:`symbolic.ops`. Units are checked. A number without a unit fits any dime
 are plain numbers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -81,7 +79,6 @@ _HINTS = {
     "int": "; write floor(a)",
     "lambda": "; a formula defines no functions",
 }
-_MAX_LITERALS = sizes.LITERALS_MOST
 #: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
@@ -456,7 +453,10 @@ class _Parser:
             if fits:
                 self.index += 2
                 self._skip_argument_name("rule")
-                rule = rules[axis.text] = require_number(source, self._parse_expression(0))
+                rule = self._parse_expression(0)
+                if isinstance(rule.label, str):  # of an axis of labels
+                    rule = replace(rule, value=Node("constant", (rule.label,)), label=None)
+                rules[axis.text] = require_number(source, rule)
                 if statistics_of([rule.node]):
                     source.fail("a rule contains no statistic: give it a name", rule.start)
                 if row := self.quantities.get(axis.text):
@@ -628,7 +628,7 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     _check_unit(source, term, quantity, expected)
     if not isinstance(term.value, Node):
         value = float(term.value)
-        if len(_LITERALS) < _MAX_LITERALS:
+        if len(_LITERALS) < sizes.LITERALS_MOST:
             names = tuple(token.text for token in parser.tokens if token.kind == "name")
             _LITERALS[key] = value, names
         return value

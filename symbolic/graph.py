@@ -1,7 +1,5 @@
 """The graph of a model: one definition for each quantity that is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 

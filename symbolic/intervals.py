@@ -113,18 +113,6 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
     return apply
 
 
-def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
-    """Return a mask of the boxes where the result or an argument is NaN at some but not all points.
-
-    For a choice, only the result counts, because an argument that is not chosen has no effect.
-    """
-    unknown: Any = False
-    for range_ in (result,) if row.is_choice else (result, *args):
-        if isinstance(range_, Interval) and range_.may_be_nan is not False:
-            unknown = either_flag(unknown, range_.may_be_nan & (range_.lo <= range_.hi))
-    return unknown
-
-
 def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
     """Return the function that applies a primitive to trends.
 
@@ -139,7 +127,10 @@ def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[...,
         for arg in args:
             parts += (*_ends(arg.enclosure), arg.up, arg.down)
         up, down = row.trend(*parts)
-        unknown = _partly_nan(row, result, [arg.enclosure for arg in args])
+        unknown: Any = False  # NaN at some but not all points; unused arguments have no effect
+        for range_ in (result, *(arg.enclosure for arg in args if not row.is_choice)):
+            if isinstance(range_, Interval) and range_.may_be_nan is not False:
+                unknown = either_flag(unknown, range_.may_be_nan & (range_.lo <= range_.hi))
         if unknown is not False:
             idle = ALL_AXES
             for arg in args:

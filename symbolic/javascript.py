@@ -6,8 +6,6 @@ doubles as in the other backends; results of ``Math.exp``, ``Math.log`` and ``Ma
 by an ulp or two from those of another library.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Find and load models: shipped models, models in ``DSE_PATH``, model files, and unions of them."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

@@ -5,8 +5,6 @@ the two terms of a border are first split into branches, on the traced tree. The
 only expressions in which the unknown occurs in no ``Min``, ``Max`` or ``Piecewise``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -24,7 +22,6 @@ from symbolic.ops import SYMPY, Node, constant, references, walk
 from symbolic.quantity import Quantity
 
 _PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
-_MAX_BRANCHES = sizes.BRANCHES_MOST
 _INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
@@ -190,7 +187,7 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
     unknown = sympy.Dummy(solve_for, **_sign_assumption(symbol(row)))
     result: dict[Any, Any] = {}
     sides = [_branches(graph.model.quantities, node, solve_for, unknown) for node in (left, right)]
-    if len(sides[0]) * len(sides[1]) > _MAX_BRANCHES:
+    if len(sides[0]) * len(sides[1]) > sizes.BRANCHES_MOST:
         raise _too_many_branches(solve_for)
     for (first, when_first), (second, when_second) in product(*sides):
         for solution in _solve(first - second, unknown, (a, b, solve_for)):
@@ -261,7 +258,7 @@ def _branches(
                     both = sympy.And(shared, condition)
                     if both != sympy.false:
                         result[value] = sympy.Or(result.get(value, sympy.false), both)
-            if len(result) > _MAX_BRANCHES:
+            if len(result) > sizes.BRANCHES_MOST:
                 raise _too_many_branches(name)
             done[id(node)] = list(result.items())
     return done[id(root)]
@@ -269,8 +266,8 @@ def _branches(
 
 def _too_many_branches(name: str) -> DseError:
     return DseError(
-        f"the border has more than {_MAX_BRANCHES} branches in {name}: solve for an intermediate "
-        "quantity between it and the terms, or sweep it"
+        f"the border has more than {sizes.BRANCHES_MOST} branches in {name}: solve for an "
+        "intermediate quantity between it and the terms, or sweep it"
     )
 
 

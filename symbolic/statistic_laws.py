@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from symbolic.confidence import (
     binomial_half_width,
     quantile_ranks,
 )
-from symbolic.equation import Equation
+from symbolic.equation import Equation, EquationSet
 from symbolic.errors import DseError
 from symbolic.graph import Definition, Graph
 from symbolic.node import Node, reference, references, substitute
@@ -37,9 +37,6 @@ from symbolic.statistics import (
     check_direction,
     statistic_of_law,
 )
-
-if TYPE_CHECKING:
-    from symbolic.equation import EquationSet
 
 
 def law_definition(

@@ -424,56 +424,33 @@ STATISTICS: dict[str, StatisticRow] = {
     "mean": StatisticRow("the mean", law=LawValues.mean, formula=NodeValues.mean),
     "std": StatisticRow("the standard deviation", law=LawValues.std, formula=NodeValues.std),
     "geomean": StatisticRow(
-        "the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean
+        "the geometric mean", law=LawValues.geomean, formula=NodeValues.geomean,
     ),
-    "chance": StatisticRow(
-        "the probability of a condition", law=LawValues.chance, formula=NodeValues.mean
-    ),
+    "chance": StatisticRow("the probability of a condition", law=LawValues.chance,
+                           formula=NodeValues.mean),
     "at": StatisticRow("the value with axes replaced by formulas", has_rules=True),
-    "regret": StatisticRow(
-        "the value with axes replaced by formulas, divided by the least value", has_rules=True
-    ),
+    "regret": StatisticRow("the value with axes replaced by formulas, divided by the least value",
+                           has_rules=True),
     "error": StatisticRow("half the width of the 95 % interval of a statistic"),
-    "worst": StatisticRow(
-        "the worst value", undirected_text="worst", direction_names=("worst_high", "worst_low")
-    ),
+    "worst": StatisticRow("the worst value", undirected_text="worst",
+                          direction_names=("worst_high", "worst_low")),
     "worst_high": StatisticRow("the largest value", formula=lambda few: few.worst(high=True)),
     "worst_low": StatisticRow("the least value", formula=lambda few: few.worst(high=False)),
-    "best": StatisticRow(
-        "the best value of those that there are",
-        undirected_text="best",
-        direction_names=("best_low", "best_high"),
-    ),
-    "best_high": StatisticRow(
-        "the largest value of those that there are", formula=lambda few: few.best(high=True)
-    ),
-    "best_low": StatisticRow(
-        "the least value of those that there are", formula=lambda few: few.best(high=False)
-    ),
+    "best": StatisticRow("the best value of those that there are", undirected_text="best",
+                         direction_names=("best_low", "best_high")),
+    "best_high": StatisticRow("the largest value of those that there are",
+                              formula=lambda few: few.best(high=True)),
+    "best_low": StatisticRow("the least value of those that there are",
+                             formula=lambda few: few.best(high=False)),
     "quantile": StatisticRow(
-        "the least value that is not exceeded with the probability of the level",
-        has_level=True,
-        includes_ends=True,
-        law=lambda law: law.tail(1.0, mean=False),
-        formula=NodeValues.quantile,
+        "the least value that is not exceeded with the probability of the level", has_level=True,
+        includes_ends=True, law=lambda law: law.tail(1.0, mean=False), formula=NodeValues.quantile,
     ),
-    "cvar": StatisticRow(
-        "the mean of the worse tail beyond the quantile",
-        has_level=True,
-        undirected_text="the worse tail",
-        direction_names=("cvar_high", "cvar_low"),
-        law=lambda law: law.tail(1.0),
-    ),
-    "cvar_high": StatisticRow(
-        "the mean of the upper tail",
-        has_level=True,
-        law=lambda law: law.tail(1.0),
-        formula=lambda few: few.tail(1.0),
-    ),
-    "cvar_low": StatisticRow(
-        "the mean of the lower tail",
-        has_level=True,
-        law=lambda law: law.tail(-1.0),
-        formula=lambda few: few.tail(-1.0),
-    ),
-}
+    "cvar": StatisticRow("the mean of the worse tail beyond the quantile", has_level=True,
+                         undirected_text="the worse tail",
+                         direction_names=("cvar_high", "cvar_low"), law=lambda law: law.tail(1.0)),
+    "cvar_high": StatisticRow("the mean of the upper tail", has_level=True,
+                              law=lambda law: law.tail(1.0), formula=lambda few: few.tail(1.0)),
+    "cvar_low": StatisticRow("the mean of the lower tail", has_level=True,
+                             law=lambda law: law.tail(-1.0), formula=lambda few: few.tail(-1.0)),
+}  # fmt: skip

@@ -1,7 +1,5 @@
 """The tokens and terms into which a formula is parsed, and errors that point at them."""
 
-from __future__ import annotations
-
 import math
 import operator
 import re
@@ -221,16 +219,6 @@ class Term:
         return constant(value if exact else float(value))
 
 
-def refuse_label(formula: FormulaText, term: Term) -> None:
-    """Raise an error if a term is a label, or a quantity that takes labels."""
-    if term.label is not None:
-        formula.fail(
-            f"{_label_clause(term.label)}, no number and no condition: compare labels by == or !=, "
-            f"as in {_label_example(term.label)}",
-            term.start,
-        )
-
-
 def _label_clause(label: str | Quantity) -> str:
     if isinstance(label, str):
         return f"{quote(label)} is a label"
@@ -311,7 +299,12 @@ def require_condition(formula: FormulaText, term: Term) -> Term:
 
 
 def _expect(formula: FormulaText, term: Term, message: str, *, is_condition: bool) -> Term:
-    refuse_label(formula, term)
+    if term.label is not None:
+        formula.fail(
+            f"{_label_clause(term.label)}, no number and no condition: compare labels by == or !=, "
+            f"as in {_label_example(term.label)}",
+            term.start,
+        )
     if term.is_condition is not is_condition:
         formula.fail(f"{quote(formula.text[term.start : term.end])} {message}", term.start)
     return term

@@ -18,7 +18,6 @@ from dse.catalog.entries import shipped_values
 from dse.inputs.merge import merge_inputs, with_declared
 from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
-from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
 from symbolic.advice import OCTAVES, guides, has_cases, search_values
 from symbolic.answer import value_text
@@ -73,15 +72,7 @@ def build_advice(
     parts = merge_inputs(model, (), entries=entries, set_values=values, folder=folder)
 
     def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
-        return build_grid(
-            model,
-            values=values,
-            labels=parts.fixed_labels,
-            switches=parts.switches,
-            outputs=outputs,
-            constraints=where,
-            invalid_values=parts.invalid_values,
-        )
+        return parts.build_grid(values=values, outputs=outputs, constraints=where)
 
     guide = possible[0]
     for each in possible if len(possible) > 1 else ():

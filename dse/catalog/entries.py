@@ -32,6 +32,7 @@ itself with a line ``kind = "machine"`` or ``kind = "workload"``. Two files may 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -45,7 +46,6 @@ from typing import Any
 
 from dse.catalog.entry_file import Value, read_entry_file
 from dse.catalog.models import models
-from dse.catalog.shipped_fits import fitted_values
 from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
 from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
@@ -357,7 +357,11 @@ class _Catalog(DisplayMixin, Mapping[str, Entry]):
         return isinstance(name, str) and any(name.lower() == known for known in self)
 
     def _answer(self) -> Answer:
-        rows = entry_titles(self.kind)
+        rows = file_titles(self.kind)
+        if self.kind == "machine":
+            for name in machines():
+                if name not in rows:
+                    rows[name] = compute_capability(name.removeprefix("cc")).title
         data = {f"{self.kind}s": [{"name": key, "title": text} for key, text in rows.items()]}
         return names_answer(f"{self.kind.title()}s", rows, data)
 
@@ -378,16 +382,6 @@ def workloads() -> Mapping[str, Entry]:
     True
     """
     return _Catalog("workload")
-
-
-def entry_titles(kind: str) -> dict[str, str]:
-    """Return the titles of machines or workloads by name, without reading their values."""
-    titles = file_titles(kind)
-    if kind == "machine":
-        for name in machines():
-            if name not in titles:
-                titles[name] = compute_capability(name.removeprefix("cc")).title
-    return titles
 
 
 @lru_cache(maxsize=1)
@@ -609,3 +603,29 @@ def _missing_inputs(
         yield name
     for each in formula_inputs(name, value):
         yield from _missing_inputs(each, entry, model, (*visited, name))
+
+
+# --- Numbers of machines that were fitted to measured times: dse/data/fits/MODEL-MACHINE.fit.json,
+# in the format of dse fit --save
+@cache  # the shipped files do not change while a process runs
+def fitted_values(machine: str) -> Mapping[str, Value]:
+    """Return the values of the shipped fits of a machine; empty if it has none.
+
+    >>> fitted_values("h100_sxm")["gemm_start_time"].fit
+    'gemm-h100_sxm.fit.json'
+    """
+    return dict(_iterate_fitted(machine))
+
+
+def _iterate_fitted(machine: str) -> Iterator[tuple[str, Value]]:
+    for path in sorted((_DATA / "fits").glob(f"*-{machine}.fit.json")):
+        tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rows = tree["rows"]
+        source = (
+            f"fitted: {tree['model']} to {', '.join(tree['to'])} of {rows['used']:,} rows of "
+            f"{rows['data']}, in {path.name}"
+        )
+        named = {**tree["set"], **dict(zip(tree["names"], tree["values"], strict=True))}
+        for name, value in named.items():
+            if not isinstance(value, str):
+                yield name, Value(value=value, source=source, fit=path.name)

@@ -24,7 +24,7 @@ import dse
 from dse.cli.options import echo, nonempty_options, source_path_argument
 from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from sweeps.runtime.interrupts import Interrupted
 from symbolic.answer import fold_lines, terminal_width, to_json, wide_tables
 from symbolic.errors import (

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from stochastic.labels import DatasetParts
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-_FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
-_GROUPS = sizes.LAW_GROUPS
-_PLACES = sizes.LAW_PLACES
 #: Program that compiles the functions that compute quantiles and bins.
 _BACKGROUND_PROGRAM = """
 from stochastic import Pmf, imbalance, partition
@@ -166,21 +163,23 @@ def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
     try:
         return partition(law.source, bins, law.lanes, tol=law.tol).parts, None
     except LawError:
-        if len(law.work.weights) <= _PLACES:
+        if len(law.work.weights) <= sizes.LAW_PLACES:
             raise
-        best = partition(law.source, bins, law.lanes, tol=law.tol, places=_PLACES)
-        return best.parts, _PLACES
+        best = partition(law.source, bins, law.lanes, tol=law.tol, places=sizes.LAW_PLACES)
+        return best.parts, sizes.LAW_PLACES
 
 
 def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
     """Return quantiles, and the number of simulated groups (None if the quantiles are exact)."""
-    if law.lanes >= _FEW_LANES or len(law.work.weights) <= _VALUES:
+    if law.lanes >= sizes.LAW_FEW_LANES or len(law.work.weights) <= sizes.LAW_VALUES:
         return {str(q): float(law.quantile(q)) for q in QUANTILES}, None
     from stochastic import simulate
 
-    drawn = simulate(law.source, law.lanes, _GROUPS, quantiles=QUANTILES, zero_work=law.zero_work)
+    drawn = simulate(
+        law.source, law.lanes, sizes.LAW_GROUPS, quantiles=QUANTILES, zero_work=law.zero_work
+    )
     values = drawn["loss_quantile"].values.tolist()
-    return dict(zip(map(str, QUANTILES), values, strict=True)), _GROUPS
+    return dict(zip(map(str, QUANTILES), values, strict=True)), sizes.LAW_GROUPS
 
 
 def imbalance_answer(data: Mapping[str, Any]) -> Answer:

@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.store.fill import WatchedOutput
 
-#: Up to this number of points, winners are looked up in the values of the run, because a new
-#: query would have to compile a loop nest.
-_LOOKUP_POINTS = sizes.LOOKED_UP
-
 
 def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
     """Return the objective and its unit if a run can report its best value so far; otherwise None.
@@ -62,7 +58,7 @@ def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[Watched
 
 def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
     """Return the best configurations; look them up in ``values`` if there are few points."""
-    if values is not None and study.grid().points <= _LOOKUP_POINTS:
+    if values is not None and study.grid().points <= sizes.LOOKED_UP:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
         from symbolic.quantities import indexed_quantity
@@ -142,24 +138,16 @@ def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -
 
     set_unproven_status(ds.attrs, gap)
     answer = dataset_answer(ds, column_order(source))
-    data = answer.data | certificate_data(ds.attrs)
-    return replace(answer, data=data, certificate=certificate_text(ds.attrs, gap))
-
-
-def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the method, the number of skipped points and the certificate, as data for JSON."""
-    data: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    data |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
-    data |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
-    if attributes.get("interrupted"):
+    data: dict[str, Any] = {"method": ds.attrs.get("method", "scan")}
+    data |= {name: ds.attrs[name] for name in _ATTRIBUTES if name in ds.attrs}
+    data |= {name: ds.attrs[name] for name in _NONZERO_ATTRIBUTES if ds.attrs.get(name)}
+    if ds.attrs.get("interrupted"):
         data["interrupted"] = True
-    if "bound" in attributes:
-        data["certificate"] = {
-            key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes
-        }
-        if "settled" in attributes:
-            data["certificate"]["settled"] = bool(attributes["settled"])
-    return data
+    if "bound" in ds.attrs:
+        data["certificate"] = {key: ds.attrs[key] for key in _CERTIFICATE_KEYS if key in ds.attrs}
+        if "settled" in ds.attrs:
+            data["certificate"]["settled"] = bool(ds.attrs["settled"])
+    return replace(answer, data=answer.data | data, certificate=certificate_text(ds.attrs, gap))
 
 
 def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:

@@ -40,60 +40,51 @@ def kernel(
 ) -> Any:
     """Return the quantities of a CUDA kernel, counted in its machine code.
 
-    Parameters
-    ----------
-    path : path, bytes or object
-        CUDA source (``.cu``), a cubin or PTX text, recognised by its content. Also the bytes of a
-        cubin or PTX, or a compiled kernel with its machine code in ``asm["cubin"]``, such as
-        Triton's. PTX has no ``registers_per_thread``.
-    times : mapping, optional
-        Values that depend on data, by the names in the error message: trip counts of loops
-        (``trips_line_24``), fractions of threads that branch (``chance_line_31``).
-    entry : str
-        Name of the kernel if the file has several; a template with its arguments, ``scale<float>``.
-    arch : str
-        The compute capability to compile for, ``sm_75`` to ``sm_121``.
-    define, options
-        Macros and options of the compiler, such as ``-use_fast_math``. A macro may have a list of
-        values: all variants are compiled and counted in parallel, and their counts are cached.
-    block, grid : int or sequence of int
-        Sizes in x, y and z, or in x alone: numbers, or formulas in macros and arguments (``["BX",
-        "256 / BX"]``). Formulas of the grid may also use ``block_x``, ``block_y`` and ``block_z``
-        (``"ceil(n / block_x)"``). Several blocks (``[[16, 16], [32, 8]]``) are counted one by one.
-        Default block: 256 threads, or the block that follows from the bounds checks of a kernel
-        without ``blockDim``. Default grid: the blocks that pass the kernel's bounds checks; a
-        kernel without checks has one block that stands for all.
-    dynamic_shared : int or str, optional
-        Dynamic shared memory of a block [B], or a formula as for the grid (``"4 * block_x"``).
-    array_bytes : mapping, optional
-        Sizes of arrays [B] by the names of their arguments, as numbers or formulas (``"4 * n"``).
-        They limit the bytes that are counted for data-dependent addresses.
-    flops : float or str, optional
-        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). Another
-        count is an error: for example, a trip count was given for the wrong loop.
-    set : mapping, optional
-        Arguments that decide loops and branches, by their names in the source (``arg0``, ... in
-        a cubin). They stay quantities in the resulting formulas.
-    profile, row
-        A profile or a tuner's results to compare with, and the row of one launch (default: all).
-        The result is a Dataset of counted and measured values. Macros, block and grid are those
-        of each launch where the profile has them.
-    progress : bool
-        Show the elapsed time after one second.
+    Parameters:
+        path (path, bytes or object): CUDA source (``.cu``), a cubin or PTX text, recognised by its
+            content. Also the bytes of a cubin or PTX, or a compiled kernel with its machine code in
+            ``asm["cubin"]``, such as Triton's. PTX has no ``registers_per_thread``.
+        times (mapping, optional): Values that depend on data, by the names in the error message:
+            trip counts of loops (``trips_line_24``), fractions of threads that branch
+            (``chance_line_31``).
+        entry (str): Name of the kernel if the file has several; a template with its arguments,
+            ``scale<float>``.
+        arch (str): The compute capability to compile for, ``sm_75`` to ``sm_121``.
+        define, options: Macros and options of the compiler, such as ``-use_fast_math``. A macro may
+            have a list of values: all variants are compiled and counted in parallel, and their
+            counts are cached.
+        block, grid (int or sequence of int): Sizes in x, y and z, or in x alone: numbers, or
+            formulas in macros and arguments (``["BX", "256 / BX"]``). Formulas of the grid may also
+            use ``block_x``, ``block_y`` and ``block_z`` (``"ceil(n / block_x)"``). Several blocks
+            (``[[16, 16], [32, 8]]``) are counted one by one. Default block: 256 threads, or the
+            block that follows from the bounds checks of a kernel without ``blockDim``. Default
+            grid: the blocks that pass the kernel's bounds checks; a kernel without checks has one
+            block that stands for all.
+        dynamic_shared (int or str, optional): Dynamic shared memory of a block [B], or a formula as
+            for the grid (``"4 * block_x"``).
+        array_bytes (mapping, optional): Sizes of arrays [B] by the names of their arguments, as
+            numbers or formulas (``"4 * n"``). They limit the bytes that are counted for
+            data-dependent addresses.
+        flops (float or str, optional): Operations that the problem needs, a number or a formula
+            (``"2 * M * N * K"``). Another count is an error: for example, a trip count was given
+            for the wrong loop.
+        set (mapping, optional): Arguments that decide loops and branches, by their names in the
+            source (``arg0``, ... in a cubin). They stay quantities in the resulting formulas.
+        profile, row: A profile or a tuner's results to compare with, and the row of one launch
+            (default: all). The result is a Dataset of counted and measured values. Macros, block
+            and grid are those of each launch where the profile has them.
+        progress (bool): Show the elapsed time after one second.
 
-    Returns
-    -------
-    mapping or Dataset
-        Quantities by name, counted for one thread as its warp executes them: a
-        :class:`dse.cuda.instruction_counts.KernelCounts`, which also has formulas and assumptions
-        and writes a workload file (``toml()``). With lists of macros a Dataset with these as axes,
-        and ``status`` with the reason why a variant cannot be counted.
+    Returns:
+        mapping or Dataset: Quantities by name, counted for one thread as its warp executes them: a
+            :class:`dse.cuda.instruction_counts.KernelCounts`, which also has formulas and
+            assumptions and writes a workload file (``toml()``). With lists of macros a Dataset with
+            these as axes, and ``status`` with the reason why a variant cannot be counted.
 
-    Raises
-    ------
-    DseError
-        If the source does not compile, the file has no kernel or several and ``entry`` names none,
-        an argument or trip count is missing (each is named), or a jump has a computed address.
+    Raises:
+        DseError: If the source does not compile, the file has no kernel or several and ``entry``
+            names none, an argument or trip count is missing (each is named), or a jump has a
+            computed address.
 
     >>> count_file = kernel("examples/strided-sum.ptx", set={"steps": 100})
     >>> count_file["coalesced_insts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -18,6 +18,7 @@ from dse.cuda.source import demangle
 from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, DisplayMixin, Table
+from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 
 #: For each quantity, the classes of instructions (:mod:`dse.cuda.instructions`) that it counts.
@@ -89,6 +90,8 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         that they depend on. A study that changes one of these is refused.
     labels : mapping
         Labels of the kernel: ``tensor_type``, the number type of its tensor instructions.
+    counted_blocks : sequence of int
+        Numbers of threads of the blocks that were counted; empty for one block.
     """
 
     quantities: Mapping[str, float]
@@ -100,6 +103,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    counted_blocks: Sequence[int] = ()
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -146,6 +150,8 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
             line = value_line(name, toml_number(self.formulas.get(name, value)), *source)
             if inputs := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
+            if name == _BLOCK and self.counted_blocks:
+                line = f"{line[:-2]}, counted = {toml_value(list(self.counted_blocks))} }}"
             lines.append(line)
         for name, label in self.labels.items():
             why = self.assumed.get(name)
@@ -154,6 +160,48 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
+def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
+    """Return the counts of several blocks as formulas of ``threads_per_block``.
+
+    Raise a DseError if two blocks have equally many threads, or shapes of different dimensions.
+    """
+    threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
+    if len({*threads}) < len(threads) or any({*each} != {*first} for each in counts):
+        raise DseError(
+            f"blocks of {', '.join(map(str, threads))} threads: a workload file holds blocks of "
+            "different numbers of threads and equal dimensions; write a file for each of the "
+            "others, or a table (--out OUT.csv)"
+        )
+
+    def join(values: Sequence[float | str]) -> float | str:
+        text = values[-1]
+        for size, value in zip(threads[-2::-1], values[-2::-1], strict=True):
+            text = f"where({_BLOCK} == {size}, {value}, {text})"
+        return values[0] if len({*values}) == 1 else text
+
+    values = {n: join([each.formulas.get(n, each[n]) for each in counts]) for n in first}
+    formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
+    inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
+    return replace(
+        first,
+        formulas=formulas,
+        declared={
+            n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
+            for one in counts
+            for n, (text, _) in one.declared.items()
+        },
+        assumed={n: why for each in reversed(counts) for n, why in each.assumed.items()},
+        holds_for={
+            n: sorted({*names, _BLOCK})
+            for n, names in inputs.items()
+            if n != _BLOCK
+            and (names or any(formulas.get(n) != each.formulas.get(n) for each in counts))
+        },
+        counted_blocks=threads,
+    )
+
+
+_BLOCK = "threads_per_block"
 _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 

@@ -128,20 +128,15 @@ def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -
 class Instruction:
     """One instruction of a kernel.
 
-    Attributes
-    ----------
-    name : str
-        The operation, without modifiers and without the U of the uniform datapath.
-    modifiers : list of str
-        The parts of the opcode after its dots.
-    operands : list of str
-        Operands without reuse flags; the first ``result_count`` are results.
-    kind : str
-        Its class, a key of :data:`CLASSES`, or ``other``.
-    results : tuple of str
-        The registers and predicates that it writes.
-    reads : frozenset of str
-        Registers and predicates that it reads, including guards; only the first of a pair.
+    Attributes:
+        name (str): The operation, without modifiers and without the U of the uniform datapath.
+        modifiers (list of str): The parts of the opcode after its dots.
+        operands (list of str): Operands without reuse flags; the first ``result_count`` are
+            results.
+        kind (str): Its class, a key of :data:`CLASSES`, or ``other``.
+        results (tuple of str): The registers and predicates that it writes.
+        reads (frozenset of str): Registers and predicates that it reads, including guards; only the
+            first of a pair.
     """
 
     __slots__ = (

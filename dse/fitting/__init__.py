@@ -279,6 +279,9 @@ def _make_fit(
     residuals = _by_name(case.targets, shares if relative else difference)
     errors = np.abs(shares[problem.measurements != 0])
     spread = np.sqrt(np.diag(matrix))
+    squares = np.square(problem.scale / problem.scale.max())
+    mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)
+    total = float(np.square(problem.scale * (problem.measurements - mean[:, None])).sum())
     return Fit(
         model=case.model.name,
         to=case.targets,
@@ -295,7 +298,7 @@ def _make_fit(
         how_left_out=left_out_method,
         mean_error=float(errors.mean()) if errors.size else math.nan,
         largest_error=float(errors.max()) if errors.size else math.nan,
-        r2=_r2(problem, solution.cost),
+        r2=1 - solution.cost / total if total else math.nan,
         at_end=tuple(key for key, at_end in zip(keys, solution.at_end, strict=True) if at_end),
         dataset=fit_dataset(
             case,
@@ -319,11 +322,3 @@ def _freeze(array: Floats) -> Floats:
 
 def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
     return {name: _freeze(array) for name, array in zip(names, arrays, strict=True)}
-
-
-def _r2(problem: FitProblem, cost: float) -> float:
-    """Return 1 - weighted residual sum of squares / total sum of squares; NaN if nothing varies."""
-    squares = np.square(problem.scale / problem.scale.max())
-    mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)
-    total = float(np.square(problem.scale * (problem.measurements - mean[:, None])).sum())
-    return 1 - cost / total if total else math.nan

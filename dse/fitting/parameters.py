@@ -1,7 +1,5 @@
 """Set up the parameters of a fit: the bounds, scale and starting range of each free quantity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

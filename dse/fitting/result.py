@@ -24,6 +24,7 @@ from dse.fitting.search import (
     step_sizes,
 )
 from dse.inputs.fit_file import FitReport, SavedFit
+from dse.inputs.provenance import provenance_attributes
 from sweeps.grid.dataset import assemble, variable_attributes
 from sweeps.grid.grid import Grid
 from symbolic.errors import check_name
@@ -45,8 +46,6 @@ def fit_dataset(
     relative: bool,
 ) -> xr.Dataset:
     """Return the Dataset of a fit; ``grid`` evaluates the model on the rows with fitted values."""
-    from dse.inputs.provenance import provenance_attributes
-
     variables: dict[str, Any] = {}
     roots = [grid.graph.flat(name) for name in case.targets]
     predicted = grid.evaluate(roots, (), tuple(grid.axes))

@@ -16,7 +16,6 @@ from dse.delimited import split_column_header
 from dse.fitting.parameters import Floats, Parameters
 from dse.inputs.merge import StudyInputs
 from sweeps.grid.axes import Axis
-from sweeps.grid.build import build_grid
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
 from sweeps.store.records import check_finished
@@ -286,16 +285,12 @@ class FitCase:
             over: {name: [column[place] for place in places] for name, column in supplied.items()}
             for over, supplied in self.parts.tables.items()
         }
-        return build_grid(
-            self.model,
+        return self.parts.build_grid(
             axes=[axis],
             values={**self.parts.values, **leaves, **values},
-            labels=self.parts.labels,
-            switches=self.parts.switches,
             tables=tables,
             outputs=self.targets,
             constraints=where,
-            invalid_values=self.parts.invalid_values,
         )
 
 

@@ -18,7 +18,6 @@ from symbolic.ops import Node, walk
 
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
-MAX_NUMBERS = sizes.FIT_NUMBERS  # upper limit on the predictions in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +81,7 @@ class FitProblem:
 
     def costs(self, points: Floats) -> Floats:
         """Return the sum of squares at each point; it is infinite if a residual is not a number."""
-        step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
+        step = max(1, sizes.FIT_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             result = [
                 np.square(self.residuals(points[low : low + step])).sum(axis=1)
@@ -123,12 +122,6 @@ class FitProblem:
             each = _finite_difference(here, up, down, points[:, at], ahead[:, at], behind[:, at])
             slopes[:, np.arange(here.shape[1]), at] = each
         return here, slopes
-
-    def without_row(self, row: int) -> FitProblem:
-        """Return the problem with one row left out."""
-        scale = self.scale.copy()
-        scale[:, row] = 0
-        return replace(self, scale=scale)
 
     def subsample(self, limit: int) -> FitProblem:
         """Return the problem on at most ``limit`` rows, drawn with a fixed seed."""
@@ -246,7 +239,7 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
     moved, blocks = points.copy(), _linear_blocks(problem, linear)
     measured = (problem.measurements * problem.scale).reshape(-1)
     numbers = problem.measurements.size * (2 * len(problem.parameters) + 1)
-    count = max(1, MAX_NUMBERS // max(numbers, 1))
+    count = max(1, sizes.FIT_NUMBERS // max(numbers, 1))
     for first in range(0, len(points), count):
         predicted, slopes = problem.linearize(points[first : first + count], steps)
         wanted = measured - predicted
@@ -520,6 +513,8 @@ def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> 
         result[:, known] = np.linalg.solve(rest[known], residuals.T[known][..., None])[..., 0].T
         return result
     for row in np.flatnonzero(known):
-        others, _ = _refine(problem.without_row(int(row)), solution.point, own_units=True)
+        scale = problem.scale.copy()
+        scale[:, int(row)] = 0
+        others, _ = _refine(replace(problem, scale=scale), solution.point, own_units=True)
         result[:, row] = problem.residuals(others[None, :])[0].reshape(shape)[:, row]
     return result

@@ -108,48 +108,37 @@ _REPORTS = (".ncu-rep", ".ncu-repz")
 
 FORMATS: dict[str, MeasurementFormat] = {
     "ncu-report": MeasurementFormat(
-        title="Nsight Compute report",
-        reader="dse.importers.profilers.nsight_report:from_report",
+        title="Nsight Compute report", reader="dse.importers.profilers.nsight_report:from_report",
         suffixes=_REPORTS,
         matches=lambda file: file.name.endswith(_REPORTS) or file.start.startswith(b"NVR\0"),
     ),
     "t4": MeasurementFormat(
-        title="T4", reader="dse.importers.tuners:from_t4", suffixes=_JSON, key="results"
+        title="T4", reader="dse.importers.tuners:from_t4", suffixes=_JSON, key="results",
     ),
     "kernel-tuner": MeasurementFormat(
-        title="Kernel Tuner cache",
-        reader="dse.importers.tuners:from_cache",
-        suffixes=_JSON,
+        title="Kernel Tuner cache", reader="dse.importers.tuners:from_cache", suffixes=_JSON,
         key="cache",
     ),
     "ktt": MeasurementFormat(
-        title="KTT", reader="dse.importers.tuners:from_ktt", suffixes=_JSON, key="Results"
+        title="KTT", reader="dse.importers.tuners:from_ktt", suffixes=_JSON, key="Results",
     ),
     "parquet": MeasurementFormat(
-        title="Parquet table",
-        reader="dse.importers.formats:from_table",
-        suffixes=(".parquet",),
+        title="Parquet table", reader="dse.importers.formats:from_table", suffixes=(".parquet",),
         matches=lambda file: file.start.startswith(b"PAR1"),
     ),
     "caliper": MeasurementFormat(
-        title="Caliper",
-        reader="dse.importers.profilers.caliper:from_caliper",
-        suffixes=(".cali", ".cali.gz"),
-        matches=lambda file: file.text.startswith("__rec="),
+        title="Caliper", reader="dse.importers.profilers.caliper:from_caliper",
+        suffixes=(".cali", ".cali.gz"), matches=lambda file: file.text.startswith("__rec="),
     ),
     "launches": MeasurementFormat(
-        title="profiler CSV",
-        reader="dse.importers.profilers.profiler_csv:from_profiler_csv",
-        suffixes=(".csv", ".csv.gz"),
-        matches=lambda _: True,
+        title="profiler CSV", reader="dse.importers.profilers.profiler_csv:from_profiler_csv",
+        suffixes=(".csv", ".csv.gz"), matches=lambda _: True,
     ),
     "table": MeasurementFormat(
-        title="CSV or Parquet table",
-        reader="dse.importers.formats:from_table",
-        suffixes=_TABLES,
+        title="CSV or Parquet table", reader="dse.importers.formats:from_table", suffixes=_TABLES,
         matches=lambda file: file.name.endswith(_TABLES),
     ),
-}
+}  # fmt: skip
 
 
 def is_measurement_file(path: Path) -> bool:

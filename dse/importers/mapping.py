@@ -6,8 +6,6 @@ that are recognised by their columns, are in ``dse/data/profiles``. A formula is
 brackets, ``xtime [ns]``. If a quantity has several formulas, the first whose columns exist is used.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

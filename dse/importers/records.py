@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from dse.inputs.provenance import version
 from stochastic import sizes
 from sweeps.grid.dataset import flag_attributes
-from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.grid import FEASIBLE, ravel
 from symbolic.errors import DseError, UnitError, check_name
 from symbolic.quantities import TABLE
 from symbolic.statistics import RUN

@@ -6,8 +6,6 @@ the values of ``tune_params_keys`` to measurements; if a configuration failed, t
 replaces a number. A tuner that is interrupted leaves an incomplete cache.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from dse.inputs.assumed import assumed_json
 from dse.inputs.validity import validity_warnings
-from sweeps.grid.grid import Leaf
+from sweeps.grid.grid import Grid, Leaf
 from symbolic.equation import Equation
 from symbolic.errors import DseError
 from symbolic.quantities import label_index_name
 
 if TYPE_CHECKING:
     from dse.inputs.merge import StudyInputs
-    from sweeps.grid.grid import Grid
 
 
 @cache

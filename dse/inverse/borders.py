@@ -19,6 +19,7 @@ from dse.study.random import check_not_random
 from stochastic import sizes
 from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
+from sweeps.certify.tolerances import root_axes
 from sweeps.grid.dataset import assemble, axis_coordinates, flag_attributes, read_flag_meanings
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import FEASIBLE, Grid
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from symbolic.model import Family, Model
 
-MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
 #: Value of a case where a rule or constraint is broken.
@@ -81,10 +81,7 @@ def borders_of(
     roots = {key: case.case_node(grid, key) for key in grid.graphs}
     check_enclosable(grid, roots)
     check_grid(grid)
-    result = {dim for key, root in roots.items() for dim in grid.node_dims(root, key)}
-    if len({id(root) for root in roots.values()}) > 1:
-        result |= set(grid.switch_axes)
-    dims = grid.sort_axes(result)
+    dims = root_axes(grid, roots)
     taken = [name for name in dims if name in (*_RESERVED_NAMES, case.name)]
     if taken:
         raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
@@ -99,10 +96,11 @@ def borders_of(
         for name, axis in grid.axes.items()
     }
     points = math.prod(len(places[dim]) for dim in dims)
-    if points * len(ways) > MAX_CASES:
+    if points * len(ways) > sizes.CROSSING_MOST:
         raise DseError(
             f"{points:,} configurations, each along {len(ways)} quantities, are too many (at most "
-            f"{MAX_CASES:,}): give values of some axes with at=, or fewer quantities with along="
+            f"{sizes.CROSSING_MOST:,}): give values of some axes with at=, or fewer quantities "
+            "with along="
         )
     ds = _borders_dataset(case, grid, roots, dims, ways, places)
     ds.attrs = answer_attributes(
@@ -367,16 +365,16 @@ def _solve_border(model: Model, a: str, b: str, name: str, choice: dict[str, str
 
 
 def _switch_choices(grid: Grid) -> list[dict[str, str]]:
-    """Return the combinations of switch labels that occur, with "auto" replaced by its labels."""
+    """Return the combinations of switch labels that occur, where a switch may have several."""
     used = {switch for eq in grid.model.equations for switch in eq.when}
     result: list[dict[str, str]] = []
     for graph in grid.graphs.values():
-        known = {}
+        known: dict[str, Sequence[str]] = {}
         for switch, label in graph.switches.items():
             if switch in used:
                 row = grid.model.quantities[switch]
                 several = label == "auto" and row.settled_by
-                known[switch] = (row.labels or ())[-2:] if several else (label,)
+                known[switch] = (row.labels or ())[-2:] if several else label.split(" or ")
         for labels in itertools.product(*known.values()):
             choice = dict(zip(known, labels, strict=True))
             if choice not in result:

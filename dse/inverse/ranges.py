@@ -16,11 +16,9 @@ from sweeps.bounds.checks import check_enclosable, check_grid
 from sweeps.bounds.statistics_as_formulas import expand_statistics, unexpanded_statistic
 from sweeps.certify.targets import CertifiedBoxes, certified_boxes
 from sweeps.certify.tolerances import UncertainInput, can_be_best, output_ranges, root_axes
-from sweeps.grid.build import build_grid
 from sweeps.grid.dataset import assemble, axis_coordinates, variable_attributes
-from sweeps.grid.flat_index import ravel
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node, per_axes
-from sweeps.grid.grid import FEASIBLE, Grid, Leaf, subgrid
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, ravel, subgrid
 from sweeps.nest.statistics import compute_statistics
 from sweeps.query.support_table import reject_statistic
 from sweeps.runtime.search_loop import SearchStats
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 Inputs: TypeAlias = Sequence[UncertainInput]
 MAX_POINTS = sizes.WITHIN_MOST
-MAX_CELLS = sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
 
@@ -222,7 +219,6 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
 
 
 MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
-MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
     "certain": "true if the box is one configuration that is the best for some inputs",
@@ -240,9 +236,9 @@ def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> 
             f"{grid.points:,} configurations can be searched only under one label of "
             f"{grid.switch_axes[0]}: set it instead of the axis"
         )
-    if len(inputs) > MAX_RIVAL_INPUTS:
+    if len(inputs) > sizes.RIVALRY_INPUTS:
         raise DseError(
-            f"{grid.points:,} configurations can be searched for at most {MAX_RIVAL_INPUTS} "
+            f"{grid.points:,} configurations can be searched for at most {sizes.RIVALRY_INPUTS} "
             "uncertain inputs"
         )
     check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
@@ -283,22 +279,23 @@ def free_quantities(
             continue
         if "table" in kinds:
             raise DseError(f"{name} comes from a table: vary the inputs of the table instead")
-        values[name] = _quantity_leaf(grid, name)
+        dims = grid.dims(name)
+        array = np.empty(grid.shape(dims))
+        for key, piece in grid.split_by_switches(array, dims):
+            if name in grid.graphs[key].definitions:
+                root = grid.graphs[key].flat(name)
+                piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
+        values[name] = Leaf(axes=dims, array=array)
         tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
         pinned = True
     if not pinned:
         return _expand_statistics(grid, names)
-    result = build_grid(
-        parts.model,
-        axes=parts.axes,
+    result = parts.build_grid(
         values=values,
-        labels=parts.fixed_labels,
-        switches=parts.switches,
         tables=tables,
         outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         constraints=tuple(dict.fromkeys([*study.where, *where])),
         compute_statistics=compute_statistics,
-        invalid_values=parts.invalid_values,
     )
     return _expand_statistics(drop_axes(result, {DRAW}), names)
 
@@ -316,16 +313,6 @@ def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
                     "single value to vary: leave out the statistic, or these axes"
                 )
     return whole
-
-
-def _quantity_leaf(grid: Grid, name: str) -> Leaf:
-    dims = grid.dims(name)
-    array = np.empty(grid.shape(dims))
-    for key, piece in grid.split_by_switches(array, dims):
-        if name in grid.graphs[key].definitions:
-            root = grid.graphs[key].flat(name)
-            piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
-    return Leaf(axes=dims, array=array)
 
 
 def ranges_of(
@@ -432,9 +419,7 @@ def _add_output(
             rules[key] = constant(both(*conditions))
     low, high = output_ranges(grid, roots, dims, inputs, rules)
     low, high = (np.where(low > high, math.nan, end) for end in (low, high))
-    given = np.empty(grid.shape(dims))
-    for key, piece in grid.split_by_switches(given, dims):
-        piece[...] = grid.evaluate([roots[key]], key, grid.non_switch_axes(dims))[0]
+    given = grid.evaluate_cases(roots, dims)
     known = text in grid.model.quantities
     attrs = variable_attributes(grid, text) if known else {"long_name": text}
     variables[text] = (("end", *dims), np.stack([low, given, high]), attrs)
@@ -453,6 +438,6 @@ def _can_be_best_variable(
         raise DseError(f"there are more than {MAX_POINTS:,} configurations: shorten the axes")
     shape = [grid.axes[dim].size if dim in condition_dims else 1 for dim in dims]
     sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in feasible)
-    result = can_be_best(grid, roots, dims, inputs, (sure, may), MAX_CELLS)
+    result = can_be_best(grid, roots, dims, inputs, (sure, may), sizes.WITHIN_CELLS)
     text = f"true if it can be the best by {goal.text} for some values of the inputs"
     return dims, result, {"long_name": text}

@@ -16,7 +16,7 @@ from dse.plots.style import meaning_of, style_of
 from dse.study.study import BestQuery, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
 from stochastic import sizes
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from sweeps.bounds.statistics_as_formulas import expand_statistics
 from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal

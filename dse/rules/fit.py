@@ -1,23 +1,19 @@
 """Find a short rule whose worst regret is proven to be at most a limit."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence
 
 import numpy as np
 
-from dse.rules.problem import BoxCosts, RuleProblem, random_points
+from dse.rules.problem import BoxCosts, Choice, RuleProblem, RuleTree, random_points
 from dse.rules.prove import Proof, prove
-from dse.rules.tree import Choice, RuleTree
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, Floats
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DseError
 from symbolic.node import Node
 
-_POINTS, _ROUNDS = sizes.RULE_SAMPLE, sizes.RULE_ROUNDS
 #: Share of the tolerance that a rule may use at the points of the fit. The other share is left for
 #: points that only the proof evaluates.
 _SLACK = 0.65
@@ -39,8 +35,8 @@ def find_rule(
     limit, formulas = 1.0 + within, [*problem.candidates(), *more]
     now = time.monotonic()
     fits = SearchStats(deadline=now + _FIT_TIME * (stats.deadline - now))
-    points = random_points(problem, _POINTS, 0)
-    for number in range(_ROUNDS):
+    points = random_points(problem, sizes.RULE_SAMPLE, 0)
+    for number in range(sizes.RULE_ROUNDS):
         costs = BoxCosts(problem, Boxes(points, points))
         if not costs.best.min(initial=math.inf) > 0:
             raise DseError(
@@ -68,7 +64,7 @@ def find_rule(
 def mean_regret(problem: RuleProblem, tree: RuleTree) -> float:
     """Return the mean regret of a rule, estimated from uniformly distributed points."""
     ends = problem.whole_box.hi
-    points = np.random.default_rng(1).integers(0, ends + 1, (len(ends), _POINTS))
+    points = np.random.default_rng(1).integers(0, ends + 1, (len(ends), sizes.RULE_SAMPLE))
     costs = BoxCosts(problem, Boxes(points, points))
     regret = costs.regret(tree)[costs.best < math.inf]
     return float(np.mean(regret)) if regret.size else math.nan

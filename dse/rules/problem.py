@@ -1,15 +1,14 @@
-"""Define a decision problem: choose the best value of one axis at each point of the other axes."""
+"""Decision rules, and their problem: choose the best value of an axis at each point of others."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from dse.rules.tree import Choice, RuleTree
 from dse.study.study import StudyData
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, Floats, Indices, RangeExtremes
@@ -24,6 +23,33 @@ from symbolic.intervals import Interval, enclose, interval_algebra
 from symbolic.node import Node, constant, references, substitute, walk
 from symbolic.ops import both, ceil, floor, interpret_arrays, maximum, minimum, sqrt, where
 from symbolic.statistics import StatisticName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A leaf of a rule: it takes the first formula with the least predicted objective."""
+
+    formulas: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A test of a rule: if the condition holds, the rule ``yes`` decides, otherwise ``no``."""
+
+    test: Node
+    yes: RuleTree
+    no: RuleTree
+
+
+RuleTree: TypeAlias = Choice | Threshold
+
+
+def formulas_of(tree: RuleTree) -> list[Node]:
+    """Return the tests of a rule, and the formulas at its leaves."""
+    if isinstance(tree, Choice):
+        return list(tree.formulas)
+    return [tree.test, *formulas_of(tree.yes), *formulas_of(tree.no)]
+
 
 _MAX_VALUES, _FEW = sizes.RULE_VALUES, sizes.RULE_CONSTANTS
 #: Factors and divisors in :meth:`RuleProblem.candidates`. Neighbors differ by at most a factor of

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dse.rules.problem import BoxCosts, RuleProblem, random_points
-from dse.rules.tree import RuleTree
+from dse.rules.problem import BoxCosts, RuleProblem, RuleTree, random_points
 from stochastic import sizes
 from sweeps.bounds.problem import Boxes, Floats, Indices, concatenate_boxes
 from sweeps.runtime.progress import report_best
 from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
-
-_BATCH, _POOL = sizes.RULE_BATCH, sizes.RULE_POOL
-_VISITED, _WORST = sizes.RULE_VISITED, sizes.RULE_POINTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +40,8 @@ class _RegretSearch:
         self.boxes, self.bounds = problem.whole_box.take(slice(0)), np.empty(0)
         self.above = self.boxes.lo
         self.closed, self.worst, self.place = 0.0, 0.0, tuple(0 for _ in self.above)
-        self.batch = max(_BATCH // problem.axis.size, 1)
-        self.visit(random_points(problem, _VISITED, seed))
+        self.batch = max(sizes.RULE_BATCH // problem.axis.size, 1)
+        self.visit(random_points(problem, sizes.RULE_VISITED, seed))
         self.add(problem.whole_box)
 
     def regret(self, boxes: Boxes) -> Floats:
@@ -65,7 +61,7 @@ class _RegretSearch:
         if regret.max(initial=0.0) > self.worst:
             self.worst = float(regret.max())
             self.place = tuple(points[:, int(regret.argmax())].tolist())
-        order = np.argsort(-regret)[:_WORST]
+        order = np.argsort(-regret)[: sizes.RULE_POINTS]
         self.above = np.append(self.above, points[:, order[regret[order] > self.stop_above]], 1)
 
     def has_open_pieces(self) -> bool:
@@ -78,7 +74,7 @@ class _RegretSearch:
 
     def step(self) -> None:
         """Halve the boxes with the highest bounds, and evaluate some of their corners."""
-        rank = -self.bounds if self.bounds.size < _POOL else -np.arange(self.bounds.size)
+        rank = -self.bounds if self.bounds.size < sizes.RULE_POOL else -np.arange(self.bounds.size)
         order = np.argsort(rank, kind="stable")
         count = min(max(order.size // 4, self.batch), 16 * self.batch)
         halves, rest = self._halves(self.boxes.take(order[:count])), order[count:]

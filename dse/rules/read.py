@@ -1,7 +1,5 @@
 """Read a rule from a Python file: a function of nested ``if`` that returns formulas."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dse.rules.problem import BoxCosts, RuleProblem
-from dse.rules.tree import Choice, RuleTree, Threshold, formulas_of
+from dse.rules.problem import BoxCosts, Choice, RuleProblem, RuleTree, Threshold, formulas_of
 from dse.rules.write import node_text, python_definitions
 from stochastic import sizes
 from sweeps.grid.replaced_axes import is_whole
@@ -19,8 +16,6 @@ from symbolic.errors import DseError
 from symbolic.expression import parse, parse_condition
 from symbolic.node import Node, walk
 
-#: Largest number of leaves. An ``if`` that does not return doubles the number of leaves after it.
-_MAX_LEAVES = sizes.RULE_LEAVES
 #: Up to this limit, whole floats and Python's integers give the same results.
 _EXACT = 2.0**52
 _FUNCTIONS = ("min", "max", "minimum", "maximum", "abs", "floor", "ceil", "sqrt")
@@ -119,8 +114,8 @@ class _Reader(ast.NodeTransformer):
         self.names = names
         if isinstance(each, ast.Return) and each.value is not None:
             self.leaves += 1
-            if self.leaves > _MAX_LEAVES:
-                self.fail(each, f"there are more than {_MAX_LEAVES} paths")
+            if self.leaves > sizes.RULE_LEAVES:
+                self.fail(each, f"there are more than {sizes.RULE_LEAVES} paths")
             return Choice(formulas=self.candidates(each.value))
         if isinstance(each, ast.If):
             test = self.formula(each.test, parse_condition)

@@ -1,14 +1,11 @@
 """A rule with its certificate, as a report and as a file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.rules.problem import RuleProblem
+from dse.rules.problem import RuleProblem, RuleTree
 from dse.rules.prove import Proof
-from dse.rules.tree import RuleTree
 from dse.rules.write import rule_rows, rule_text
 from symbolic.answer import Answer, Report, Table
 

@@ -1,7 +1,5 @@
 """Write a rule as a Python function, as a C function, and as a table."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import io
@@ -9,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dse.rules.problem import RuleProblem
-from dse.rules.tree import Choice, RuleTree
+from dse.rules.problem import Choice, RuleProblem, RuleTree
 from symbolic.node import Node, walk
 from symbolic.primitives import PRIMITIVES
 

@@ -25,9 +25,9 @@ from dse.runs.identity import (
 )
 from sweeps.files.export import open_dataset
 from sweeps.grid.grid import FEASIBLE
-from sweeps.store.backend import LocalBackend, backend_of, free_name, get_or_none
+from sweeps.store.backend import LocalBackend, StoreBackend, backend_of, free_name, get_or_none
 from sweeps.store.create import METADATA_FILE, StorePlan
-from sweeps.store.fill import fill, finished_outcome
+from sweeps.store.fill import WatchedOutput, fill, finished_outcome
 from sweeps.store.layout import COMPRESSIONS, StoreLayout
 from sweeps.store.lock import remove_stale_lock, write_lock
 from sweeps.store.records import FINISHED, MANIFEST, check_complete, read_info, read_manifest
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from dse.study.study import StudyData
     from sweeps.runtime.progress import Outcome, Progress
-    from sweeps.store.backend import StoreBackend
-    from sweeps.store.fill import WatchedOutput
 
 
 def run_into_store(

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.study.random import statistic_axes
-from sweeps.grid.grid import FEASIBLE
+from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.ops import reference
 from symbolic.units import dimension, to_si
 
 if TYPE_CHECKING:
     from dse.study.study import StudyData
-    from sweeps.grid.grid import Grid
     from symbolic.quantity import Quantity
 
 #: A number without a unit is reported if it leaves the typical range by more than this factor.

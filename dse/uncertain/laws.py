@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dse.delimited import normalize_unit, read_delimited, split_column_header, table_errors
 from dse.uncertain.constructors import LawSpec, discrete
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.parse import LawSyntax, split_law
 from symbolic.errors import DomainError, DseError, UnitError, check_name
 from symbolic.file_access import TABLE_LIMIT, PathBase, allowed_path

@@ -1,7 +1,5 @@
 """Score predictions by errors, ranks and slowdowns of choices; the result of a validation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -49,12 +47,6 @@ class Score:
     slowdown_p90: float = math.nan
     coverage: float = math.nan
     missing: int = 0
-
-    def worse_than(self, other: Score) -> tuple[str, ...]:
-        """Return the measures in which the score ``other`` is better than this score."""
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
-        worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
-        return tuple(name for name, is_worse in worse.items() if is_worse)
 
 
 def score(
@@ -300,7 +292,9 @@ def _find_losses(
     result = {}
     for name, other in baselines.items():
         compared = ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score
-        if measures := compared.worse_than(other):
+        pairs = {name: (getattr(compared, name), getattr(other, name)) for name in MEASURES}
+        worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
+        if measures := tuple(name for name, is_worse in worse.items() if is_worse):
             result[name] = measures
     return result
 

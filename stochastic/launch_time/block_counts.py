@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.kernels.launch_counts import TILE
 
 if TYPE_CHECKING:
@@ -132,18 +132,14 @@ def _window_within(
 
 
 _MARGIN = -8.0  # Added to LOG_LEFT_OUT for skipped nodes, because many nodes and starts add up.
-_MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the size of a table of rows. [B]
 _NOISE = 2.0**-52  # Error of a transform per duration, relative to the largest probability.
 _FAINT = 1e-20  # Frequencies with a smaller modulus than this are left out of a spectrum.
 _FEW = 10  # Number of products that take as long as one point of a transform.
 _ROUNDS = 30  # Upper limit on doublings of the range in which the last start is sought.
 _TAILS = 8  # A product with tails takes 1/_TAILS of the time of a product with the law.
 _SHARE = 0.3  # Share of ``left_out`` that is spent on improbable times.
-_MAX_PRODUCTS = sizes.CENTRED_DEAR  # Upper limit on the products of convolutions.
 _COUNT_LEFT_OUT = 1e-16  # Maximum of P(some slot has begun more blocks than are counted).
 _RARE = 1e-12  # Counts with a smaller probability than this at all times are summed separately.
-_MAX_NODES = sizes.CENTRED_LOOKED  # Upper limit on times · nodes for counting by products.
-_BLOCK = sizes.CENTRED_BLOCK  # Phases computed in one block.
 _UNIT = 2.0**-53  # Largest relative error of one rounding to a double.
 _LONG = float(np.finfo(np.longdouble).eps)
 _LAW = 3  # Roundings of a probability of the law, or of a sum of such probabilities.
@@ -157,8 +153,8 @@ _JOIN = 1.0 + 3.0 * _SQUARE  # Roundings of E + Δ(1 - E), relative to the large
 def is_affordable(setting: LaunchSetting) -> bool:
     """True if counting by products is faster than counting by transforms."""
     low, high = _estimated_window(setting, 11.0)
-    return sum(_product_count(kind, low, high) for kind in setting.kinds) < _MAX_PRODUCTS and (
-        setting.start_spread * 9.0 * _window_margin(setting, 11.0) * 2.0 < _MAX_NODES
+    return sum(_product_count(kind, low, high) for kind in setting.kinds) < sizes.CENTRED_DEAR and (
+        setting.start_spread * 9.0 * _window_margin(setting, 11.0) * 2.0 < sizes.CENTRED_LOOKED
     )
 
 
@@ -321,7 +317,7 @@ def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) ->
         powers = spectrum[some] ** np.arange(least - 1, most)[:, None] * sides
         late[:] = powers.real @ waves.real - powers.imag @ waves.imag
     else:
-        step = max(1, _BLOCK // length)
+        step = max(1, sizes.CENTRED_BLOCK // length)
         powers = spectrum ** np.arange(step)[:, None]
         for row in range(0, rows, step):
             few = powers[: rows - row] * spectrum ** (least - 1 + row)
@@ -348,7 +344,7 @@ def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
 
 
 def _check_memory(width: float, rows: int, each: float) -> None:
-    if each * rows * width > _MEMORY:
+    if each * rows * width > sizes.SEQUENCES_BYTES:
         raise LawError(
             f"the last block may begin at {width:,.0f} times, and each needs {rows:,} terms: too "
             f"many for an exact law. Count the work in units {max(2, width // 5000):,.0f} times as "
@@ -431,7 +427,7 @@ class BlockCounts:
         from scipy.fft import ifft
 
         period, result = self.window.period, []
-        step = max(1, _BLOCK // period)
+        step = max(1, sizes.CENTRED_BLOCK // period)
         for one, powers in zip(self.counts, self.powers, strict=True):
             turned = one.probabilities[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
             most = np.zeros(period // 2)

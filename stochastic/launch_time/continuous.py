@@ -5,23 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import check_integer, check_real
-from stochastic.errors import LawError
-from stochastic.launch_time.launch import launch
+from stochastic.checks import LawError, check_integer, check_real
+from stochastic.launch_time.launch import Launch, launch
 from stochastic.launch_time.settings import longest_item_law
 from stochastic.work.pmf import Pmf
 
-if TYPE_CHECKING:
-    from stochastic.launch_time.launch import Launch
-
-_STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
-_MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
-_WIDTH = sizes.LAUNCH_STARTS  # Upper limit on the steps at which the last block may begin.
 _SIGMAS = 24.0  # Width of the range of the last start, in standard deviations.
 _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 
@@ -110,13 +103,13 @@ def launch_between(
     if above(-1e-300) < 1.0 - 1e-15:
         raise LawError("work: expected durations of 0 or more")
     longest = _tail_time(above, allowed)
-    given_step = longest / _STEPS if step is None else step
+    given_step = longest / sizes.CONTINUOUS_STEPS if step is None else step
     step = check_real("step", given_step, lambda x: x > 0, "a length of time above 0, such as 0.01")
     count = math.ceil(longest / step)
-    if count > _MOST:
+    if count > sizes.CONTINUOUS_MOST:
         raise LawError(
             f"step = {step!r}: the longest block, {longest:.6g}, takes {count:,} steps; expected a "
-            f"step of about {longest / _STEPS:.3g}"
+            f"step of about {longest / sizes.CONTINUOUS_STEPS:.3g}"
         )
     places = np.arange(count + 1) * step
     left = np.array([above(float(t)) for t in places])
@@ -177,7 +170,7 @@ def coarse_unit(
     spread = math.sqrt(served * (blocks / served * var / mean**2 + 0.1))
     width = _SIGMAS * spread * mean / served + int(block.high)
     values = block.low + np.flatnonzero(block.weights)
-    return max(math.ceil(width / int(np.gcd.reduce(values)) / _WIDTH), 1)
+    return max(math.ceil(width / int(np.gcd.reduce(values)) / sizes.LAUNCH_STARTS), 1)
 
 
 def round_durations(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:

@@ -1,15 +1,12 @@
 """Compute the law of a launch whose work is assigned by the hardware, by a loop, or by a queue."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from stochastic.checks import check_choice
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice
 from stochastic.launch_time.launch import launch
 from stochastic.launch_time.law import TimeBreakdown, TimeLaw
 from stochastic.launch_time.settings import longest_item_law

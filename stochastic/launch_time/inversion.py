@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.kernels.launch_counts import TILE, launch_probabilities
 from stochastic.launch_time.block_counts import LOG_LEFT_OUT, BlockCounts, Window, is_affordable
 from stochastic.launch_time.law import TimeLaw
@@ -45,8 +45,6 @@ _CLEAR = 1e-14  # Smaller probabilities than this are left out; the error bound 
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on the tilt _TILT, in units of 1 / (longest duration).
-_EACH = sizes.TIMES_EACH  # Each thread computes at least this many values of t.
-_JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,7 +110,7 @@ class LaunchInversion:
     def _sum_over_nodes(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
         """Return the sum over nodes for each time; the times are divided among threads."""
         kinds, rows = tables[1].shape[:2]
-        count = min(cpu_count(), max(len(times) // _EACH, 1))
+        count = min(cpu_count(), max(len(times) // sizes.TIMES_EACH, 1))
         result = np.zeros((len(times), 2))
 
         def part(i: int) -> None:
@@ -216,7 +214,7 @@ class LaunchInversion:
         shortest = 0 if setting.idle_chance else min(kind.shortest for kind in setting.kinds)
         least = setting.blocks * shortest
         count = setting.blocks * setting.longest - least + 1
-        if float(count) ** 2 * len(below) * self.window.period > _JOINT:
+        if float(count) ** 2 * len(below) * self.window.period > sizes.JOINT_MOST:
             raise LawError(
                 f"the joint law of {len(below):,} times and {count:,} totals is too large: "
                 "energy(...) gives means and standard deviation without it, and simulated(size) "

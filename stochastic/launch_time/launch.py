@@ -11,8 +11,7 @@ import numpy as np
 
 from stochastic.aliases import old_names
 from stochastic.arrays import Ints
-from stochastic.checks import check_choice, check_fraction, check_integer, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_fraction, check_integer, check_real
 from stochastic.labels import law_array
 from stochastic.launch_time.inversion import CertainLaunch, LaunchInversion
 from stochastic.launch_time.law import Energy, TimeBreakdown, TimeLaw, whole_steps

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stochastic.arrays import Ints
-from stochastic.checks import check_probability
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_probability
 from stochastic.labels import law_array
 
 if TYPE_CHECKING:

@@ -7,21 +7,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.correlated_lanes import CommonShock, parse_correlation
+from stochastic.work.pmf import Pmf
 
-if TYPE_CHECKING:
-    from stochastic.work.pmf import Pmf
-
-_MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
-_AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
 _ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the different times at which slots become free.
 
 
@@ -167,7 +163,7 @@ class LaunchSetting:
         rng = np.random.default_rng(seed)
         kind = np.repeat(np.arange(len(self.kinds)), [one.slots for one in self.kinds])
         result = np.zeros((3, size), dtype=np.int64)
-        step = max(1, _AT_ONCE // self.blocks)
+        step = max(1, sizes.DURATIONS_AT_ONCE // self.blocks)
         for first in range(0, size, step):
             count = min(step, size - first)
             drawn = rng.random((count, self.blocks))
@@ -194,11 +190,12 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
     """Return the launch in steps of the durations' greatest common divisor; None without work."""
     for law in laws:
-        if law.high > _MOST:
+        if law.high > sizes.STEPS_MOST:
             raise LawError(
                 f"a block takes up to {int(law.high):,} steps, too many for an exact law: expected "
-                f"up to {_MOST:,}. Count the work in units {math.ceil(law.high / 5e5):,} times as "
-                "large, rounded up and rounded down: the law lies between both results"
+                f"up to {sizes.STEPS_MOST:,}. Count the work in units "
+                f"{math.ceil(law.high / 5e5):,} times as large, rounded up and rounded down: the "
+                "law lies between both results"
             )
     weights = [np.concatenate([np.zeros(law.low), law.weights]) for law in laws]
     idle = {float(one[0]) for one in weights}

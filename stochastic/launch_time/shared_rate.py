@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_integer, check_probability, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer, check_probability, check_real
 from stochastic.launch_time.law import TimeBreakdown
 from stochastic.launch_time.settings import longest_item_law
-
-if TYPE_CHECKING:
-    from stochastic.work.pmf import Pmf
+from stochastic.work.pmf import Pmf
 
 _LEVEL = 0.99  # Confidence of the band around the simulated CDF.
-_AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +135,11 @@ def simulate_shared_launch(
             f"slots = {slots} are no multiple of resident = {resident}: expected multiprocessors "
             "times resident blocks"
         )
-    if blocks * warps > _MOST:
+    if blocks * warps > sizes.WARPS_MOST:
         raise LawError(
             f"{blocks:,} blocks of {warps:,} warps that share a rate are too many to be simulated: "
-            f"expected up to {_MOST:,} warps a launch; without sharing, blocks may be more"
+            f"expected up to {sizes.WARPS_MOST:,} warps a launch; without sharing, blocks may be "
+            "more"
         )
     warp, _ = longest_item_law(work, lanes, 1e-15, correlation)
     if float(warp.cdf(0)) > 0:
@@ -154,7 +151,7 @@ def simulate_shared_launch(
     places = slots // resident
     rng = np.random.default_rng(check_integer("seed", sharing.seed, least=0))
     times = np.empty(size)
-    step = max(1, _AT_ONCE // (blocks * warps))
+    step = max(1, sizes.WARPS_AT_ONCE // (blocks * warps))
     shape = (2, places, resident)
     room = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty((4, places))
     for first in range(0, size, step):

@@ -25,8 +25,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 
 Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 
@@ -36,14 +35,11 @@ _LOG_LEFT_OUT = 42.0
 _LEFT_OUT = 3 * math.exp(-_LOG_LEFT_OUT)
 
 _METHODS = ("auto", "sweep", "fft")
-_MOST_BYTES = sizes.OUTCOMES_BYTES
 _MOST_SECONDS = 120.0
 #: The more accurate sweep is always used if it takes at most this time, in seconds.
 _MAX_SWEEP_SECONDS = 2.0
 #: The sweep is used if it computes atoms down to this size without underflow.
 _SWEEP_FLOOR = 1e-30
-_CHUNK = sizes.TRANSFORM_CHUNK  # Probabilities computed at once.
-_TABLE_BYTES = sizes.RATIOS_BYTES
 #: Up to this product of numerator and denominator, different quotients differ as floats.
 _MAX_EXACT_PRODUCT = 2**51
 
@@ -182,12 +178,13 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
                 f"the sweep underflows in {outcomes.lanes} lanes: take 'auto' or 'fft' instead of "
                 "'sweep'; moments, CDF and quantiles need no atoms"
             )
-    if size > _MOST_BYTES or seconds > _MOST_SECONDS:
+    if size > sizes.OUTCOMES_BYTES or seconds > _MOST_SECONDS:
         raise LawError(
             f"the atoms of {len(outcomes.values)} values up to {outcomes.maxima[-1]} in "
             f"{outcomes.lanes} lanes would take {size / 2**30:.3g} GiB and about {seconds:.2g} s "
-            f"(by the {method}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, "
-            "CDF and quantiles need no atoms; a larger eps cuts the support shorter; simulate draws"
+            f"(by the {method}), above {sizes.OUTCOMES_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: "
+            "moments, CDF and quantiles need no atoms; a larger eps cuts the support shorter; "
+            "simulate draws"
         )
 
 
@@ -338,7 +335,7 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     first_row, first, last = law.fft_window
     weights = law.weights / (1.0 + law.excess)
     table = np.zeros((len(law.values) - first_row, last - first + 1))
-    rows, error = max(_CHUNK // table.shape[1], 4), 0.0
+    rows, error = max(sizes.TRANSFORM_CHUNK // table.shape[1], 4), 0.0
     for at in range(first_row, len(law.values), rows):
         values = law.values[at : at + rows]
         sums = np.arange(first, min(last, law.lanes * int(values[-1])) + 1)
@@ -376,7 +373,7 @@ def _merge_fractions(
 
 def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
     fractions = 0.304 * high**2 * lanes
-    if 8 * fractions > _TABLE_BYTES:
+    if 8 * fractions > sizes.RATIOS_BYTES:
         return False
     table = 8e-9 * fractions + 3e-9 * high**2 + 5e-9 * len(atoms)
     return table < 1e-7 * int(np.count_nonzero(atoms))

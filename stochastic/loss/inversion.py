@@ -52,7 +52,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.loss.moments import work_probability
 
 _LEFT_OUT = 1e-18  # Probability that a group has a value that is left out.
@@ -63,11 +63,6 @@ _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the wind
 _BEYOND_LAST = 1e-17  # Maximum contribution to a probability by frequencies beyond the last.
 #: Above this number of transforms of single values, the search by the third bound is faster.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
-_GRID_POINTS = sizes.FREQUENCIES_FINE  # Points per turn (2π) of the phase of the largest value.
-_ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
-#: Values are listed, not tabulated, if the table would have at least this many cells per value.
-_SPARSE = sizes.COEFFICIENT_SPARSE
-_CHUNK = sizes.COEFFICIENT_CHUNK  # Numbers computed in one block.
 _EPS = 2.0**-53  # Largest relative error of one rounding.
 
 
@@ -183,8 +178,8 @@ def _search_runs(
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
-    if period > _GRID_POINTS * span:
-        size = 1 << (_GRID_POINTS * span - 1).bit_length()
+    if period > sizes.FREQUENCIES_FINE * span:
+        size = 1 << (sizes.FREQUENCIES_FINE * span - 1).bit_length()
         slack = math.pi / size * float((np.abs(places - (places * weights).sum()) * weights).sum())
     if float(blocks) * size * math.log2(size) > float(stop - start) * len(weights):
         return [(start, stop)]
@@ -274,16 +269,16 @@ class SpectralMethod:
         from stochastic.kernels.inversion import spectrum_coefficients
 
         places, value_count, centre = self.items.places, self.value_count, self._centre / 2**20
-        if places[-1] >= _SPARSE * len(places):
+        if places[-1] >= sizes.COEFFICIENT_SPARSE * len(places):
             rows, column = np.zeros(1), np.arange(len(places))
             columns = places - centre
         else:
-            count = min(1 << round(math.log2(places[-1] + 1) / 2), _ROWS)
+            count = min(1 << round(math.log2(places[-1] + 1) / 2), sizes.COEFFICIENT_ROWS)
             rows, column = np.arange(float(count)), places // count
             columns = count * np.arange(column[-1] + 1) - centre
         row = places % len(rows)
         used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.max_count))]
-        step = max(_CHUNK // value_count, 1)
+        step = max(sizes.COEFFICIENT_CHUNK // value_count, 1)
         edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
         lacking, power = np.empty((2, 2, value_count))
         for start, stop in self.runs:
@@ -332,15 +327,8 @@ class SpectralMethod:
         return result
 
 
-_AT_ONCE = sizes.ATOMS_AT_ONCE
-_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # Upper limit on the listed candidates for a quantile.
 _MAX_EXACT_INTEGER = 2**53
 _CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
-_COEFFICIENTS = (
-    sizes.LATTICE_COEFFICIENTS
-)  # Upper limit on the number of coefficients; each takes 16 bytes.
-_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on the pairs (value, frequency) to transform.
-_PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
 #: If a group has work with a lower probability, we sum over the number of items with work.
 RARE = 2.0**-10
 _TAIL = 1e-18  # omitted probability of larger numbers of items with work
@@ -394,10 +382,13 @@ def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | Spectr
         return convolution
     spectrum = SpectralMethod.from_items(items, lanes)
     needed = spectrum.frequency_count * spectrum.value_count
-    fits = needed <= _COEFFICIENTS and spectrum.frequency_count * len(items.places) <= _TRANSFORMS
+    fits = (
+        needed <= sizes.LATTICE_COEFFICIENTS
+        and spectrum.frequency_count * len(items.places) <= sizes.LATTICE_TRANSFORMS
+    )
     if fits and needed <= convolution.product_count:
         return spectrum
-    if convolution.product_count <= _PRODUCTS:
+    if convolution.product_count <= sizes.LATTICE_PRODUCTS:
         return convolution
     if fits:
         return spectrum
@@ -453,7 +444,7 @@ class LossInversion:
         chances = np.where(flat >= least, self.mass, 0.0)
         if self._evaluate is not None:
             inside = np.flatnonzero((flat >= least) & (flat < self._factor))
-            rows = _AT_ONCE // max(len(self._values), 1) + 1
+            rows = sizes.ATOMS_AT_ONCE // max(len(self._values), 1) + 1
             for begin in range(0, len(inside), rows):
                 part = inside[begin : begin + rows]
                 chances[part] = np.clip(self._evaluate(self._steps(flat[part])), 0.0, self.mass)
@@ -506,7 +497,7 @@ class LossInversion:
         while True:
             first, last = self._steps(np.array([above, below]))
             half = 0.5 * (below + above)
-            if int((last - first).sum()) <= _MAX_CANDIDATES or not below < half < above:
+            if int((last - first).sum()) <= sizes.QUANTILES_LISTED or not below < half < above:
                 return first, last
             line = (excess * below - lacking * above) / (excess - lacking)
             towards = math.copysign(1.0, half - line)

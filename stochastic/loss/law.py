@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,13 +21,13 @@ from stochastic.aliases import old_names
 from stochastic.arrays import Floats
 from stochastic.checks import (
     ZERO_WORK,
+    LawError,
+    ToleranceWarning,
     check_choice,
     check_fraction,
     check_integer,
-    check_losses,
     check_probability,
 )
-from stochastic.errors import LawError, ToleranceWarning
 from stochastic.labels import law_array, pmf_array
 from stochastic.loss.moments import any_probability, idle_probability, work_probability
 from stochastic.work.correlated_lanes import CorrelatedLoss, Sticky, parse_correlation
@@ -145,7 +145,7 @@ class Law:
         """Return the method of each answer: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
         from stochastic.loss.atoms import atom_method
 
-        known, work = self._cache.get("joint") or self._cache.get("merged"), self.work
+        known, work = self._cache.get("joint_atoms") or self._cache.get("loss_atoms"), self.work
         atoms = known.method if known else ""
         atoms = atoms or atom_method(work.low, work.weights, self.lanes, self._atom_method)
         moments, cdf = ("closed form",) * 2 if self._is_constant else ("quadrature", "inversion")
@@ -286,7 +286,7 @@ class Law:
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        limits = check_losses(t)
+        limits = _check_losses(t)
         flat = limits.reshape(-1)
         if self._is_constant:
             error, whole_part = 0.0, self._work_probability(self.work)
@@ -345,6 +345,11 @@ class Law:
             return 1.0
         return self._inversion.quantile(max(wanted, 0.0))
 
+    def _atoms(self, function: Callable[..., Any]) -> Any:
+        work, name = self.work, function.__name__
+        call = partial(function, work.low, work.weights, self.lanes, method=self._atom_method)
+        return self._memoize(name, call)
+
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
@@ -352,11 +357,7 @@ class Law:
         """
         from stochastic.loss.atoms import joint_atoms
 
-        work = self.work
-        law: JointAtoms = self._memoize(
-            "joint",
-            lambda: joint_atoms(work.low, work.weights, self.lanes, method=self._atom_method),
-        )
+        law = self._atoms(joint_atoms)
         attrs = self._atom_attributes(law)
         return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
 
@@ -367,11 +368,7 @@ class Law:
         """
         from stochastic.loss.atoms import loss_atoms
 
-        work = self.work
-        law: LossAtoms = self._memoize(
-            "merged",
-            lambda: loss_atoms(work.low, work.weights, self.lanes, method=self._atom_method),
-        )
+        work, law = self.work, self._atoms(loss_atoms)
         attrs = self._atom_attributes(law)
         above, below, chance = law.numerator, law.denominator, law.probability
         at, idle = self._idle_loss, self._idle_probability(work)
@@ -539,3 +536,18 @@ def imbalance(
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
     limits: dict[str, Any] = {"tol": tol, "zero_work": zero_work, "_eps": eps}
     return Law(source=pmf, work=work, lanes=lanes, _atom_method=method, **limits)
+
+
+def _check_losses(values: Any) -> Floats:
+    try:
+        t = np.asarray(values)
+        if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
+            raise TypeError
+        t = t.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise LawError(
+            f"t = {values!r:.60}: expected losses to compare with, such as 1.5"
+        ) from None
+    if np.any(np.isnan(t)):
+        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
+    return t

@@ -39,8 +39,6 @@ and below a. So under the tilted law, the square is a squared mean plus a varian
 with the mean and variance of an item below a, and K binomial given K >= 1.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any, NamedTuple
@@ -49,18 +47,13 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_fraction
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_fraction
 from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
 _EPS = 2.0**-53  # Largest relative error of one rounding.
 _RARE = 1e-60  # Probability of work in a group below which quadrature would overflow.
 _DISCRETE = 1e-17  # Upper limit on the relative error of the trapezoidal rule.
-_ROWS = (
-    sizes.MOMENT_ROWS
-)  # Upper limit on the rows of a table, so that plain summation is accurate.
-_SPARSE = sizes.MOMENT_SPARSE  # Number of table cells per value above which values are listed.
 
 
 def any_probability(chance: float, lanes: int) -> float:
@@ -175,11 +168,11 @@ def _value_grid(weights: Floats) -> _ValueGrid:
     used = np.flatnonzero(weights)
     step = 1 if weights[1] else int(np.gcd.reduce(used))
     count = (len(weights) - 1) // step + 1
-    if count > _SPARSE * len(used):
+    if count > sizes.MOMENT_SPARSE * len(used):
         values = used.astype(np.float64)
         return _ValueGrid(values, np.zeros(1), values, weights[used])
     values = step * np.arange(count, dtype=np.float64)
-    rows = min(1 << round(math.log2(count) / 2), _ROWS)
+    rows = min(1 << round(math.log2(count) / 2), sizes.MOMENT_ROWS)
     columns, some = (np.ascontiguousarray(part) for part in (values[::rows], weights[::step]))
     return _ValueGrid(columns, values[:rows], values, some)
 

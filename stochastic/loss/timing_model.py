@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import check_probability
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_probability
 
 if TYPE_CHECKING:
     from stochastic.loss.law import Law

@@ -10,8 +10,7 @@ import numpy as np
 
 from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, check_integer, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer, check_real
 from stochastic.labels import TableResult, variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
 from stochastic.work.correlated_lanes import (

@@ -10,8 +10,7 @@ import numpy as np
 
 from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.labels import DatasetParts, make_dataset, variable
 from stochastic.loss.moments import finite_law, mean_loss, slowdown
 from stochastic.work.correlated_lanes import check_repeat_probability

@@ -14,7 +14,7 @@ import numpy as np
 from stochastic import sizes
 from stochastic.aliases import old_names
 from stochastic.arrays import Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.launch_time.dispatch import dispatch_law
 from stochastic.launch_time.launch import launch
 from stochastic.launch_time.law import TimeLaw

@@ -1,7 +1,5 @@
 """Split long items into pieces: lanes wait less, but each cut adds overhead."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +9,7 @@ import numpy as np
 from stochastic import sizes
 from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 from stochastic.labels import TableResult, variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
 from stochastic.work.correlated_lanes import check_repeat_probability

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from stochastic import delimited, sizes
 from stochastic.arrays import Ints
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.labels import make_dataset, variable
 from stochastic.loss.moments import mean_loss, slowdown
 from stochastic.work.correlated_lanes import QUADRATURE_STEP, log_nodes, stickiness

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.families import poisson_pmf
 
 Complexes = npt.NDArray[np.complex128]
@@ -32,10 +32,6 @@ NEGLIGIBLE = 44.0
 ROUNDOFF = 2.0**-53
 #: Rounding errors of a term of a factor, in units of roundoff: its probability, root and product.
 _TERM_ROUNDING = 70.0
-_WORTH_THREADS = sizes.LOADS_THREADS
-_TOGETHER = sizes.LOADS_TOGETHER
-_MOST_VALUES = sizes.LOADS_VALUES
-_MOST_PRODUCTS = sizes.LOADS_PRODUCTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,7 +101,7 @@ class Pieces:
         phases = _unit_roots(np.outer(np.arange(y_count), self.y), y_count)
         if self.x[0] < self.x[-1]:
             return np.asarray(phases.T[:, :, None] * terms[:, None])
-        if y_count * terms.size > _WORTH_THREADS:
+        if y_count * terms.size > sizes.LOADS_THREADS:
             return np.asarray((phases @ terms)[None])
         return np.asarray(np.einsum("yp,pn->yn", phases, terms)[None])
 
@@ -114,18 +110,12 @@ class Pieces:
 class Counts:
     """Independent counts of bins, given that they sum to ``items``.
 
-    Attributes
-    ----------
-    items : int
-        Sum of the counts.
-    bins : list of CountTable
-        The table of each kind of bins.
-    kinds : sequence of GroupKind
-        The kinds of groups.
-    log_total : float
-        Logarithm of the probability of the sum, by which results are divided.
-    reach : float
-        Distance from ``items`` beyond which the sum has a negligible probability.
+    Attributes:
+        items (int): Sum of the counts.
+        bins (list of CountTable): The table of each kind of bins.
+        kinds (sequence of GroupKind): The kinds of groups.
+        log_total (float): Logarithm of the probability of the sum, by which results are divided.
+        reach (float): Distance from ``items`` beyond which the sum has a negligible probability.
     """
 
     items: int
@@ -148,7 +138,7 @@ class Counts:
         high = np.ceil(rates + poisson_reach(tail, rates)).astype(np.int64)
         widths = np.minimum(high, items) - low + 1
         ends = np.cumsum(widths)
-        if ends[-1] > _MOST_VALUES:
+        if ends[-1] > sizes.LOADS_VALUES:
             raise _size_error(items)
         n = np.arange(ends[-1]) - np.repeat(ends - widths - low, widths)
         chances = np.split(poisson_pmf(n.astype(np.float64), np.repeat(rates, widths)), ends[:-1])
@@ -229,10 +219,10 @@ class Counts:
         longest = max(len(table.chances) for table in self.bins)
         widths = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
         width = max(longest, y_count * max(len(result), *widths))
-        if used * (width + longest) * len(units) > _MOST_PRODUCTS:
+        if used * (width + longest) * len(units) > sizes.LOADS_PRODUCTS:
             raise _size_error(self.items)
         power = sum(table.low * table.copies for table in self.bins) - self.items
-        step = max(1, _TOGETHER // width)
+        step = max(1, sizes.LOADS_TOGETHER // width)
         for start in range(0, used, step):
             nodes = np.arange(start, min(start + step, used))
             roots = _unit_roots(np.multiply.outer(np.arange(longest), nodes), count)

@@ -12,8 +12,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.labels import law_array
 from stochastic.work.arguments import law_from_samples
 from stochastic.work.distribution import check_span
@@ -32,12 +31,10 @@ _SIGNIFICANCE = 1e-4  # 1 - confidence level of the error of an estimate
 class LoadLaw(Pmf):
     """The law of one number of the loads: a Pmf with an error.
 
-    Attributes
-    ----------
-    error : float
-        Bound on the error of any probability P(number <= x). If ``is_estimate``, probabilities are
-        shares of simulations, and the bound has a confidence of 0.9999
-        (Dvoretzky–Kiefer–Wolfowitz).
+    Attributes:
+        error (float): Bound on the error of any probability P(number <= x). If ``is_estimate``,
+            probabilities are shares of simulations, and the bound has a confidence of 0.9999
+            (Dvoretzky–Kiefer–Wolfowitz).
     """
 
     name: str
@@ -110,15 +107,11 @@ def _law_property(name: str, meaning: str) -> property:
 class Loads:
     """Laws of the loads of bins that share items; see :func:`stochastic.loads`.
 
-    Attributes
-    ----------
-    items : int
-        Number of items; for a trace, of its first row.
-    layout : Layout
-        Groups of bins.
-    method : str
-        How laws are computed: ``inversion``, ``quadrature``, ``counts``, or ``simulation`` (an
-        estimate).
+    Attributes:
+        items (int): Number of items; for a trace, of its first row.
+        layout (Layout): Groups of bins.
+        method (str): How laws are computed: ``inversion``, ``quadrature``, ``counts``, or
+            ``simulation`` (an estimate).
     """
 
     items: int

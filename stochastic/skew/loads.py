@@ -1,22 +1,16 @@
 """Compute laws of the loads of bins that share items: experts and tokens, ranks, rows, warps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_choice, check_integer
 from stochastic.skew.law import Layout, Loads, RecordedLoads
 from stochastic.skew.shares import EvenLoads, FixedLoads, RandomLoads
 from stochastic.skew.weights import read_weights
 from stochastic.work.arguments import check_samples, normalize_weights
-
-_MOST_ITEMS = sizes.LOADS_ITEMS
-_MOST_BINS = sizes.LOADS_BINS
 
 
 def loads(
@@ -37,42 +31,36 @@ def loads(
     loads spread a little less: their variances are smaller by the factor (1 - p·k)/(1 - p) for k
     experts a token, where p is the share of the expert.
 
-    Parameters
-    ----------
-    items : int
-        Number of items; with ``counts``, None, or the sum of each row of counts.
-    bins : int, optional
-        Number of bins; by default as many as ``probabilities`` or ``counts`` has.
-    probabilities : sequence of numbers, optional
-        Probability that an item falls into each bin; by default all are equal. The sum is 1.
-    weights : text, Pmf, or law of SciPy, optional
-        The law of independent weights of bins, which are divided by their sum to give
-        probabilities: ``"power: 1.2, 0.01, 2"`` (exponent, smallest, largest), ``"dirichlet:
-        0.3"`` (concentration), ``"lognormal: 1, 0.5"`` (mean, standard deviation), or a law of
-        work such as ``"geometric: 0.05"``. If all weights are 0, they are drawn again.
-    counts : array or "balanced", optional
-        Loads that are known: one row of the loads of all bins, or several, each of which is
-        equally probable. ``"balanced"``: loads that are as equal as possible.
-    groups : int or sequence
-        Number of groups of consecutive bins (if it does not divide the bins, the first groups have
-        one bin more), the sizes of the groups, or a list of bins (from 0 on) for each group.
-    tile : int
-        Items of a tile: a bin with n items has ⌈n / tile⌉ tiles.
-    spread : {"independent", "even"}
-        With ``weights``: items are independent, or spread as evenly as the shares of bins allow
-        (systematic sampling; the laws are estimates). Then a bin of share p gets items · p items,
-        rounded down or up, and on average exactly this number.
+    Parameters:
+        items (int): Number of items; with ``counts``, None, or the sum of each row of counts.
+        bins (int, optional): Number of bins; by default as many as ``probabilities`` or ``counts``
+            has.
+        probabilities (sequence of numbers, optional): Probability that an item falls into each bin;
+            by default all are equal. The sum is 1.
+        weights (text, Pmf, or law of SciPy, optional): The law of independent weights of bins,
+            which are divided by their sum to give probabilities: ``"power: 1.2, 0.01, 2"``
+            (exponent, smallest, largest), ``"dirichlet: 0.3"`` (concentration), ``"lognormal: 1,
+            0.5"`` (mean, standard deviation), or a law of work such as ``"geometric: 0.05"``. If
+            all weights are 0, they are drawn again.
+        counts (array or "balanced", optional): Loads that are known: one row of the loads of all
+            bins, or several, each of which is equally probable. ``"balanced"``: loads that are as
+            equal as possible.
+        groups (int or sequence): Number of groups of consecutive bins (if it does not divide the
+            bins, the first groups have one bin more), the sizes of the groups, or a list of bins
+            (from 0 on) for each group.
+        tile (int): Items of a tile: a bin with n items has ⌈n / tile⌉ tiles.
+        spread ({"independent", "even"}): With ``weights``: items are independent, or spread as
+            evenly as the shares of bins allow (systematic sampling; the laws are estimates). Then a
+            bin of share p gets items · p items, rounded down or up, and on average exactly this
+            number.
 
-    Returns
-    -------
-    Loads
-        Laws ``largest``, ``busiest``, ``occupied``, ``tiles`` and ``busiest_tiles``, each with
-        ``mean() std() cdf(x) quantile(q) pmf() error``; ``joint``, ``sample`` and ``simulate``.
+    Returns:
+        Loads: Laws ``largest``, ``busiest``, ``occupied``, ``tiles`` and ``busiest_tiles``, each
+            with ``mean() std() cdf(x) quantile(q) pmf() error``; ``joint``, ``sample`` and
+            ``simulate``.
 
-    Raises
-    ------
-    LawError
-        An argument is invalid, or the laws are too large.
+    Raises:
+        LawError: An argument is invalid, or the laws are too large.
 
     >>> law = loads(6, 3, tile=2)
     >>> round(law.largest.mean() * 81, 9), round(law.tiles.mean() * 243, 9)
@@ -88,9 +76,9 @@ def loads(
     if len(named) > 1:
         raise LawError(f"{' and '.join(named)}: expected one of them at most")
     if items is not None:
-        items = check_integer("items", items, least=0, most=_MOST_ITEMS, example=131_072)
+        items = check_integer("items", items, least=0, most=sizes.LOADS_ITEMS, example=131_072)
     if bins is not None:
-        bins = check_integer("bins", bins, least=1, most=_MOST_BINS, example=256)
+        bins = check_integer("bins", bins, least=1, most=sizes.LOADS_BINS, example=256)
     if counts is not None and not isinstance(counts, str):
         return _load_trace(items, bins, counts, groups, tile)
     if items is None:

@@ -89,19 +89,16 @@ class FixedLoads(Loads):
     def _counts(self, by_group: bool) -> list[Counts]:
         """Return independent counts of bins, or of groups, whose probabilities add up."""
         if by_group not in self._known:
-            self._known[by_group] = [self._poisson_counts(by_group)]
+            parts = self._units(by_group)
+            distinct, place = np.unique(self.items * np.concatenate(parts), return_inverse=True)
+            empty = int(np.searchsorted(distinct, _TINY, side="right"))
+            kinds: Counter[tuple[tuple[int, int], ...]] = Counter()
+            for part in np.split(place - empty, np.cumsum([len(part) for part in parts[:-1]])):
+                used, times = np.unique(part[part >= 0], return_counts=True)
+                kinds[tuple(zip(used.tolist(), times.tolist(), strict=True))] += 1
+            groups = [(count, key) for key, count in kinds.items() if key]
+            self._known[by_group] = [Counts.from_rates(self.items, distinct[empty:], groups)]
         return self._known[by_group]
-
-    def _poisson_counts(self, by_group: bool) -> Counts:
-        parts = self._units(by_group)
-        distinct, place = np.unique(self.items * np.concatenate(parts), return_inverse=True)
-        empty = int(np.searchsorted(distinct, _TINY, side="right"))
-        kinds: Counter[tuple[tuple[int, int], ...]] = Counter()
-        for part in np.split(place - empty, np.cumsum([len(part) for part in parts[:-1]])):
-            used, times = np.unique(part[part >= 0], return_counts=True)
-            kinds[tuple(zip(used.tolist(), times.tolist(), strict=True))] += 1
-        groups = [(count, key) for key, count in kinds.items() if key]
-        return Counts.from_rates(self.items, distinct[empty:], groups)
 
     def _columns(self, tile: int) -> tuple[int, int]:
         """Return the range of the number of tiles of all bins."""

@@ -11,15 +11,13 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_real
 from stochastic.work.arguments import check_positive
 from stochastic.work.families import poisson_pmf
 from stochastic.work.parse import LAW_SYNTAX, LawSyntax, split_law
 from stochastic.work.pmf import Pmf
 
 _TAIL = 1e-20  # tail at which infinite laws of weights are truncated
-_LONGEST = sizes.LOADS_WEIGHTS
 _WIDEST = 20.0  # log(high / low) up to which 128 nodes integrate to 1e-14
 _NEARLY_0 = 1e-9  # exponent that counts as 0
 
@@ -116,7 +114,7 @@ def _discrete(law: Pmf) -> WeightLaw:
     def draw(rng: np.random.Generator, size: Any) -> Floats:
         return np.asarray(law.sample(size, rng), dtype=np.float64)
 
-    if not law.is_finite and law.sf(law.low + _LONGEST) >= _TAIL:
+    if not law.is_finite and law.sf(law.low + sizes.LOADS_WEIGHTS) >= _TAIL:
         return WeightLaw(draw=draw)
     finite = law.cut(_TAIL)
     values = finite.low + np.flatnonzero(finite.weights).astype(np.float64)

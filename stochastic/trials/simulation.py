@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.checks import ZERO_WORK, check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import ZERO_WORK, LawError, check_choice, check_integer
 from stochastic.labels import Variables, make_dataset, variable
 from stochastic.threads import cpu_count
 from stochastic.work.pmf import Pmf, check_law
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
-#: Number of items that are summed as one block; fixed, so that sums do not depend on threads.
-_BLOCK = sizes.TRIAL_BLOCK
-_TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
-_PILOT = sizes.TRIAL_PILOT  # Number of items whose losses determine the width of fine bins.
 _CONFIDENCE = 0.95
 #: If all losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 % confidence).
 _UNSEEN_GROUPS = -math.log(0.025) / 1.96
@@ -136,7 +131,7 @@ def simulate(
     if not np.all((levels >= 0) & (levels <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
-    pilot = source.losses(0, min(groups, max(_PILOT // source.lanes, 16)))
+    pilot = source.losses(0, min(groups, max(sizes.TRIAL_PILOT // source.lanes, 16)))
     pilot = pilot[pilot == pilot]
     centre = float(pilot.mean()) if len(pilot) else 1.0
     spread = float(pilot.std()) if len(pilot) else 1.0
@@ -183,9 +178,9 @@ def _tally_groups(
     """Return (count, smallest loss, largest loss) of each fine bin, and sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
-    block = max(1, _BLOCK // source.lanes)
+    block = max(1, sizes.TRIAL_BLOCK // source.lanes)
     blocks = -(-groups // block)
-    step = max(1, _TASK // (block * source.lanes))
+    step = max(1, sizes.TRIAL_TASK // (block * source.lanes))
     sums = np.zeros((blocks, 10))
     reach = max(source.lanes - centres[0], centres[0]) * scale + 2.0
     rows = (int(np.float64(reach).view(np.int64)) >> 39) - (1023 << 13) + 2

@@ -1,7 +1,5 @@
 """Check arguments of laws of work: probabilities, weights, counts and samples."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -11,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer, check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer, check_real
 from stochastic.work.distribution import Tabulated, check_span, tabulate
 
 _TOLERANCE = 1e-9  # accepted difference of the sum of weights from 1

@@ -1,7 +1,5 @@
 """Compute the law of the longest item and of the loss of a group whose lanes are correlated."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,13 +12,10 @@ import numpy.typing as npt
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_real
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_real
 from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
 _ROUNDS = 10_000  # Upper limit on the iterations of EM.
-_STATES = sizes.CORRELATED_STATES  # Upper limit on the joint states of all lanes.
-_PRODUCTS = sizes.CORRELATED_PRODUCTS  # Upper limit on the number of products for a mean loss.
 _ROUNDING = 1e-14  # Rounding error of a probability.
 _CUT = 1e-10  # Product of lanes**2 and the tail probability at which an infinite law is truncated.
 QUADRATURE_STEP = 0.25  # Step of log t, with which the trapezoidal rule is exact to 2e-16.
@@ -43,7 +38,7 @@ class _NeighbourChain(ABC):
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
         size, most = int(work.high) - work.low + 1, lanes * int(work.high)
-        if float(size) ** 2 * (most + 1) * lanes > _STATES:
+        if float(size) ** 2 * (most + 1) * lanes > sizes.CORRELATED_STATES:
             raise LawError(
                 f"the law of {lanes} correlated lanes of up to {int(work.high):,} is too large: "
                 "ask for mean(), slowdown() or longest, or count the work in larger units"
@@ -73,7 +68,7 @@ class _NeighbourChain(ABC):
             return 1.0
         nodes = log_nodes(some[0], some[-1], lanes)
         each = lanes if isinstance(self, Sticky) else float(len(values)) ** 2
-        if each * len(values) * len(nodes) * lanes > _PRODUCTS:
+        if each * len(values) * len(nodes) * lanes > sizes.CORRELATED_PRODUCTS:
             raise LawError(
                 f"the mean loss of {lanes} correlated lanes of {len(values):,} values takes too "
                 "many products: ask for slowdown() or longest, or count the work in larger units"

@@ -1,7 +1,5 @@
 """Define the interface of laws over 0, 1, 2, ..., and laws given by a table of weights."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,10 +10,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.errors import LawError
-
-#: Upper limit on the number of values of a tabulated law, which take 400 MB.
-MAX_TABLE_SIZE = sizes.LAW_LARGEST
+from stochastic.checks import LawError
 
 #: Approximate logarithm of the smallest probability that a double holds with full precision.
 SMALLEST_LOG = -700.0
@@ -26,8 +21,6 @@ TABLE_HINT = (
     "larger units, or use what needs no table (its own mean, var, cdf, quantile, sample)"
 )
 
-#: Upper limit on the number of products of a convolution: about half a minute.
-_PRODUCTS = sizes.CONVOLVE_MOST
 #: Laws with up to this number of values are hashed by all of their weights.
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
@@ -134,10 +127,10 @@ def first_true(holds: Callable[[int], bool], start: int) -> int | None:
 def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT) -> None:
     """Raise LawError with ``hint`` if a table of first..last would be too large."""
     size = last - first + 1
-    if size > MAX_TABLE_SIZE:
+    if size > sizes.LAW_LARGEST:
         raise LawError(
-            f"{what} spans {size:.3g} values, {first} to {last}, and at most {MAX_TABLE_SIZE:.0e} "
-            f"are tabulated: {hint}"
+            f"{what} spans {size:.3g} values, {first} to {last}, and at most "
+            f"{sizes.LAW_LARGEST:.0e} are tabulated: {hint}"
         )
 
 
@@ -241,7 +234,7 @@ def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Fl
         products = (size / 2) ** 2
     else:
         products = float(len(first)) * len(second)
-    if products > _PRODUCTS:
+    if products > sizes.CONVOLVE_MOST:
         raise LawError(
             f"{what} takes some {products:.0e} products: count its work in larger units, or draw "
             "from it with sample"

@@ -17,8 +17,7 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats, Ints
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 from stochastic.work import arguments
 from stochastic.work.distribution import (
     SMALLEST_LOG,
@@ -27,9 +26,6 @@ from stochastic.work.distribution import (
     first_true,
     tabulate,
 )
-
-#: Upper limit on the steps of the recurrence from the mode; a step takes 12 ns.
-_WALKABLE = sizes.WALK_STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +168,7 @@ class FamilyLaw(Distribution):
         if k.size == 0:
             return np.zeros(k.shape)
         first, last = int(k.min()), int(k.max())
-        if max(last, self._mode) - min(first, self._mode) > _WALKABLE:
+        if max(last, self._mode) - min(first, self._mode) > sizes.WALK_STEPS:
             return self._direct_pmf(k)
         return self.table(first, last)[(k - first).astype(np.int64)]
 
@@ -183,7 +179,7 @@ class FamilyLaw(Distribution):
         mode = self._mode
         scale = float(self._direct_pmf(np.array([float(mode)]))[0])
         low, high = first, last
-        if max(last, mode) - min(first, mode) <= _WALKABLE:
+        if max(last, mode) - min(first, mode) <= sizes.WALK_STEPS:
             low, high = min(first, mode), max(last, mode)
         elif not first <= mode <= last:
             scale = float(self._direct_pmf(np.array([float(min(max(mode, first), last))]))[0])
@@ -264,7 +260,6 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n the number of all samples, and m
 # their mean. With p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # widest range for the exact deviation of a minimum or maximum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -340,7 +335,7 @@ def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
 def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
     """Return the standard deviations of the smallest and the largest of ``h.size`` samples."""
     width, n = high - low + 1, h.size
-    if width > _EXACT:
+    if width > sizes.EXTREME_EXACT:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
         return spread, spread
     j = np.arange(1, int(width))

@@ -1,7 +1,5 @@
 """Fit laws to samples by maximum likelihood, with standard errors and a goodness-of-fit test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
-from stochastic.checks import check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_integer
 from stochastic.work import arguments
 from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
-_LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
 _TAIL = 1e-12  # tail probability of a fitted law that is left out of its distance to the samples
 
 
@@ -82,10 +78,10 @@ def fit(
     names = _requested_families(families)
     replicates = check_integer("replicates", replicates, least=0, example=199)
     values = arguments.check_samples(samples)
-    if values.max() > _LARGEST_SAMPLE:
+    if values.max() > sizes.SAMPLE_LARGEST:
         raise LawError(
             f"the largest sample is {values.max()}, and families are fitted up to "
-            f"{_LARGEST_SAMPLE}: count the work in larger units, or use Pmf.from_samples"
+            f"{sizes.SAMPLE_LARGEST}: count the work in larger units, or use Pmf.from_samples"
         )
     histogram = Histogram(np.bincount(values))
     if histogram.low == histogram.high:

@@ -1,7 +1,5 @@
 """Parse laws of work from texts such as ``uniform:20,40``, or read them from a CSV file."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stochastic import delimited
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.families import FAMILIES
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.checks import check_fraction, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import LawError, check_fraction, check_integer
 from stochastic.work import arguments
 from stochastic.work.distribution import (
     HASHED_WEIGHTS,

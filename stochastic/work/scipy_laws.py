@@ -1,7 +1,5 @@
 """Convert laws of SciPy to named families or tables; wrap infinite laws of other families."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,11 +9,10 @@ import numpy as np
 
 from stochastic import sizes
 from stochastic.arrays import Floats
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.distribution import Distribution, check_span, tabulate
 from stochastic.work.families import FAMILIES
 
-_TERMS = sizes.TAIL_TERMS  # Upper limit on the terms of a tail that are added up.
 _FAR = 2.0**30  # Beyond this value, a tail is examined for an infinite mean.
 
 
@@ -44,13 +41,13 @@ class ScipyLaw(Distribution):
 
     def _sum_tail(self, k: int) -> float:
         total, size, start = 0.0, 64, k + 1
-        while start <= k + _TERMS:
+        while start <= k + sizes.TAIL_TERMS:
             block = float(np.sum(self.pmf(np.arange(start, start + size, dtype=np.float64))))
             total += block
             if block <= 1e-17 * total:
                 return total
             start, size = start + size, 2 * size
-        if k - self.low < _TERMS:
+        if k - self.low < sizes.TAIL_TERMS:
             return 1 - float(np.sum(self.pmf(np.arange(self.low, k + 1, dtype=np.float64))))
         raise LawError(
             f"the tail of {self.text} falls too slowly to be added up: bound it with truncate(high)"

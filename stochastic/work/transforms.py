@@ -3,8 +3,6 @@
 A law that is derived from infinite laws is not tabulated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stochastic.arrays import Floats
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.work.distribution import (
     Distribution,
     Tabulated,

@@ -5,8 +5,6 @@ the other axes *and* the splits. So an objective that gets worse as a best value
 copy of the formula for each value of the axis: the axis becomes one more axis of the search.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -12,8 +12,7 @@ from stochastic import sizes
 from sweeps.bounds.merge_axes import merge_axes
 from sweeps.bounds.problem import Indices, Key, MergedProblem, Roots
 from sweeps.bounds.search import Incumbent, search
-from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import FEASIBLE, Grid, Tiling
+from sweeps.grid.grid import FEASIBLE, Grid, Tiling, unravel
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition

@@ -7,8 +7,6 @@ row of such values becomes an index of the new axis, and stands for the first co
 order, that has the row. Rows that break a condition are left out.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,14 +29,11 @@ from sweeps.bounds.problem import (
 )
 from sweeps.bounds.rounded_shares import spread_limits
 from sweeps.grid.build import fold_constants
-from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Leaf
+from sweeps.grid.grid import Leaf, unravel
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-_MAX_COMBINATIONS = sizes.MERGE_MOST
-_TRIED_VALUES = sizes.MERGE_TRIED
 #: Axes are merged only if at most this share of their combinations has distinct rows.
 _MAX_SHARE = 0.75
 _MIN_POINTS = sizes.MERGE_WORTH
@@ -107,9 +102,9 @@ class _AxisMerger:
             count = math.prod(self.sizes[axis] for axis in some)
             if some in self.failed_groups or self.unmerged_axis in some:
                 continue
-            if not 1 < count <= _MAX_COMBINATIONS or self._has_shared_table(some):
+            if not 1 < count <= sizes.MERGE_MOST or self._has_shared_table(some):
                 continue
-            tried = {axis: evenly_spaced(self.sizes[axis], _TRIED_VALUES) for axis in some}
+            tried = {axis: evenly_spaced(self.sizes[axis], sizes.MERGE_TRIED) for axis in some}
             share = self._distinct_share(some, tried)
             if share > _MAX_SHARE:
                 self.failed_groups.add(some)

@@ -39,8 +39,6 @@ Leaves = Mapping[str, Leaf]
 #: A ``Key`` has one label for each switch axis. ``Roots`` maps keys to nodes.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
-_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
-_MIN_PIECE = sizes.ORDERED_PIECE
 #: Maximum number of entries in a leaf's table of extremes. If a table would be larger, the leaf is
 #: bounded by its extremes over all indices, except in boxes of a single point.
 _MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
@@ -122,12 +120,12 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
     reach = np.ptp(scaled, axis=1, keepdims=True)
     scaled = scaled / np.where(positive | (reach == 0), 1.0, reach)
     order = np.lexsort(scaled[::-1])
-    if count > _MAX_ORDERED_ROWS or len(rows) == 1:
+    if count > sizes.ORDERED_ROWS or len(rows) == 1:
         return order
     stack = [(0, count)]
     while stack and not (stats and stats.is_late):
         low, high = stack.pop()
-        if high - low <= _MIN_PIECE:
+        if high - low <= sizes.ORDERED_PIECE:
             continue
         part = order[low:high]
         values = scaled[:, part]

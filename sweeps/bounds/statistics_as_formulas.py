@@ -4,8 +4,6 @@ A statistic over few points becomes one copy of its formula per point. The copie
 the order and with the rounding of :mod:`sweeps.nest.statistics`, so that proofs agree with scans.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +20,6 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-MAX_EXPANDED_POINTS = sizes.EXPAND_POINTS
 CHEAP_VALUES = sizes.EXPAND_CHEAP
 MAX_VALUES, MAX_RESULTS = sizes.EXPAND_MOST, sizes.EXPAND_NUMBERS
 _LEAF_OPS = ("constant", "reference")
@@ -97,7 +94,7 @@ def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
     count = math.prod(folding.grid.shape(folding.reduced_axes))
     return (
         STATISTICS[about.kind].formula is None
-        or count > MAX_EXPANDED_POINTS
+        or count > sizes.EXPAND_POINTS
         or (folding.is_computed and cheap >= 0)
         or count * math.prod(folding.grid.shape(folding.result_axes)) <= cheap
     )

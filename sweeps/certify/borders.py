@@ -1,7 +1,5 @@
 """From every point of a grid, find the nearest values of one quantity where the case changes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +10,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.bounds.problem import Floats, Leaves, Places, Roots
-from sweeps.grid.flat_index import unravel
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, unravel
 from symbolic.crossings import Crossings, border_positions, find_crossings
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain

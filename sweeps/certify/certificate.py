@@ -5,8 +5,6 @@ the grid, each with a bound. All bounds come from interval arithmetic, so a chec
 method. Boxes are halved until their bounds prove the gap.
 """
 
-from __future__ import annotations
-
 import json
 import keyword
 import math

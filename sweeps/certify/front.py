@@ -34,9 +34,8 @@ from sweeps.bounds.problem import (
 )
 from sweeps.bounds.search import Incumbent, prepare_search, search
 from sweeps.certify.optimum import SwitchCase, switch_cases
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, objective_node
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, unravel
 from sweeps.nest.emit import compile_nest, emit
 from sweeps.nest.reduce import (
     RELATIVE_ERROR,
@@ -53,8 +52,6 @@ from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import both, constant, reference, substitute, where
 
-_ROW = sizes.LEAF_ROW
-
 
 class CompiledObjectives:
     """A compiled loop nest that evaluates the objectives of a problem at all points of a box."""
@@ -63,7 +60,7 @@ class CompiledObjectives:
         self.problem = problem
         order = np.argsort(problem.sizes, kind="stable").tolist()
         count, length = 0, 1  # number of axes in the row, and of points in a full row
-        while count < len(order) and length < _ROW:
+        while count < len(order) and length < sizes.LEAF_ROW:
             count += 1
             length *= int(problem.sizes[order[-count]])
         self.outer, self.row = order[: len(order) - count], order[len(order) - count :]
@@ -130,10 +127,6 @@ def compile_objectives_in_time(
 
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-_FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-_PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
-_SAMPLE = sizes.ARCHIVE_SAMPLE
-
 
 class Archive:
     """A set of points, none of which dominates another.
@@ -156,9 +149,9 @@ class Archive:
         judges = self.judges if judges is None else judges
         most = values.max(axis=1, initial=-math.inf, keepdims=True)
         able = judges[:, np.all(judges <= most, axis=0)]
-        first = able[:, :: max(-(-able.shape[1] // _FIRST_COMPARED), 1)]
-        if rest.size > _PRESORT_MIN_POINTS and first.shape[1]:
-            some = values[:, :: rest.size // _SAMPLE, None]
+        first = able[:, :: max(-(-able.shape[1] // sizes.ARCHIVE_JUDGES), 1)]
+        if rest.size > sizes.ARCHIVE_MANY and first.shape[1]:
+            some = values[:, :: rest.size // sizes.ARCHIVE_SAMPLE, None]
             beats = np.all(first[:, None] <= some, axis=0).sum(axis=0)
             first = first[:, np.argsort(-beats, kind="stable")]
         for judges in (first, able):
@@ -439,7 +432,8 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        corners = _gap_corners(self.archive.judges)
+        first, second = self.archive.judges[:, np.argsort(self.archive.judges[0])]
+        corners = np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]
         return bool(self.open_corners.shape[1])
@@ -452,11 +446,6 @@ class _GapSearch:
 
     def report(self) -> None:
         self.searches[0].report()
-
-
-def _gap_corners(values: Floats) -> Floats:
-    first, second = values[:, np.argsort(values[0])]
-    return np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
@@ -680,7 +669,6 @@ class _TieBreakSearch:
 
 BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
-_GAP_MIN_POINTS = sizes.FRONT_VAST
 
 
 def certified_front(
@@ -696,7 +684,7 @@ def certified_front(
     further points. The mask then marks the points that no point in these boxes can dominate.
     """
     report_front_size(0)
-    if len(goals) == 2 and grid.points > _GAP_MIN_POINTS:
+    if len(goals) == 2 and grid.points > sizes.FRONT_VAST:
         prepare_search(stats.deadline)
     for goal in goals:
         check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})

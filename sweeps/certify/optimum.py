@@ -23,10 +23,7 @@ from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
-_AXIS_VALUES, _PAIR_POINTS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR
 _ROUNDS = sizes.DESCENT_ROUNDS
-#: Maximum number of points over inner axes that are evaluated for the value of an answer.
-_MAX_INNER_POINTS = sizes.DESCENT_INNER
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
@@ -68,7 +65,7 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
+    most = sizes.DESCENT_ALONG if len(axes) == 1 else int(sizes.DESCENT_PAIR ** (1 / len(axes)))
     steps = []
     for axis in axes:
         size = int(problem.sizes[axis])
@@ -108,7 +105,7 @@ class SwitchCase:
 
     def improve_inner(self, place: Mapping[str, int], value: float) -> float:
         """Return the least value at a point over the inner axes; ``value`` is one of them."""
-        if math.prod(self.inner_sizes.values()) > _MAX_INNER_POINTS:
+        if math.prod(self.inner_sizes.values()) > sizes.DESCENT_INNER:
             return value
         problem = self.merged_problem(place, SearchStats()).problem
         return float(np.min(problem.values(problem.whole_box.all_points()), initial=value))

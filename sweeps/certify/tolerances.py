@@ -25,9 +25,8 @@ from sweeps.bounds.problem import (
 )
 from sweeps.certify.optimum import best_in_cell, switch_cases
 from sweeps.certify.targets import CertifiedBoxes
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Grid, Leaf, unravel
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
 from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where
@@ -193,9 +192,7 @@ class UncertainInput:
 
 def root_axes(grid: Grid, roots: Roots) -> tuple[str, ...]:
     """Return the axes on which an expression depends, in grid order."""
-    result: set[str] = set()
-    for key, root in roots.items():
-        result |= grid.node_dims(root, key)
+    result = {dim for key, root in roots.items() for dim in grid.node_dims(root, key)}
     if len({id(root) for root in roots.values()}) > 1:
         result |= set(grid.switch_axes)
     return grid.sort_axes(result)

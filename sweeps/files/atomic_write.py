@@ -4,8 +4,6 @@ A file is first written into a temporary folder next to it and then renamed. So 
 interrupt leaves the earlier file as it was.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import os

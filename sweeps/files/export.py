@@ -172,15 +172,6 @@ _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsi
 _RESERVED |= {"coordinates", "calendar", _NAME}
 
 
-def check_names(ds: xr.Dataset, path: Path) -> None:
-    """Raise DseError if a file with this suffix cannot store a name, label or attribute."""
-    for what, problem in _problems(ds, path.suffix):
-        raise DseError(
-            f"{path} cannot be written: {what} {problem}; rename it (ds.rename, assign_attrs), or "
-            "drop it"
-        )
-
-
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
     as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
@@ -370,7 +361,11 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
     format_ = FORMATS.get(path.suffix)
     if format_ is None:
         raise _unknown_format(path, FORMATS)
-    check_names(ds, path)
+    for what, problem in _problems(ds, path.suffix):
+        raise DseError(
+            f"{path} cannot be written: {what} {problem}; rename it (ds.rename, assign_attrs), or "
+            "drop it"
+        )
     with atomic_path(path) as temporary:
         format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, temporary)
     return path

@@ -19,7 +19,7 @@ import numpy as np
 
 from stochastic import sizes
 from sweeps.grid.dataset import assemble, read_flag_meanings
-from sweeps.grid.flat_index import unravel
+from sweeps.grid.grid import unravel
 from sweeps.runtime.resources import check_memory
 from sweeps.scan.values import axis_sizes
 from symbolic.errors import DseError

@@ -1,7 +1,5 @@
 """Axes of a grid: their names, values, labels and weights, read from study files or calls."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 At these points, outputs that depend on the equation are NaN (-1 for a case or bound).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -13,11 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stochastic import sizes
-from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, ravel
 from symbolic.ops import references
-
-_MAX_LISTED = sizes.FAILED_LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +81,7 @@ def failures_in(
     each = math.prod(part.stop - part.start for axis, part in box.items() if axis not in axes)
     places = np.argwhere(bad)
     result = []
-    for place in places[:_MAX_LISTED].tolist():
+    for place in places[: sizes.FAILED_LISTED].tolist():
         here = dict(zip(axes, place, strict=True))
         numbers = (int(ravel([here[a] for a in leaf.axes], leaf.array.shape)) for leaf in leaves)
         reasons = [leaf.failures.get(number) for leaf, number in zip(leaves, numbers, strict=True)]

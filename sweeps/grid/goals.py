@@ -1,7 +1,5 @@
 """Read the objectives of queries from options, and convert them to nodes of a grid."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ from symbolic.statistics import resolve_direction
 
 #: Name of an objective in an answer if it is a formula instead of a quantity.
 OBJECTIVE = "objective"
-
-_MAX_TOP = sizes.TOP_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +102,10 @@ def check_top(top: int, where: str = "") -> None:
     """Raise DseError unless ``top`` is an integer from 1 to the maximum."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
-    if top > _MAX_TOP:
+    if top > sizes.TOP_MOST:
         raise DseError(
-            f"{where}top = {top}: expected at most {_MAX_TOP:,}; to get more, export the run and "
-            "sort it"
+            f"{where}top = {top}: expected at most {sizes.TOP_MOST:,}; to get more, export the run "
+            "and sort it"
         )
 
 

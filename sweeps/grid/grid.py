@@ -9,13 +9,50 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sweeps.grid.axes import Axis
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
 from symbolic.quantities import indexed_quantity
+
+# NumPy's `unravel_index` (2.3 to 2.4) is wrong for arrays of shape (n, 1) with n > 8,192. A test
+# forbids the use of `unravel_index` and `ravel_multi_index`.
+
+
+def unravel(flat: ArrayLike, sizes: Sequence[int]) -> tuple[NDArray[np.int64], ...]:
+    """Convert flat indices (any shape) to an index along each axis; the last axis varies fastest.
+
+    >>> [index.tolist() for index in unravel([[0], [5]], (2, 3))]
+    [[[0], [1]], [[0], [2]]]
+    """
+    rest = np.asarray(flat, dtype=np.int64)
+    split: list[NDArray[np.int64]] = []
+    for size in reversed(sizes):
+        whole = rest // size
+        split.append(rest - whole * size)
+        rest = whole
+    if rest.any():
+        raise IndexError(f"a flat index is outside a grid of {' x '.join(map(str, sizes))}")
+    return tuple(reversed(split))
+
+
+def ravel(index: Sequence[Any], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Convert indices along each axis to flat indices; the inverse of :func:`unravel`.
+
+    >>> ravel(([0, 1], [0, 2]), (2, 3)).tolist()
+    [0, 5]
+    """
+    if math.prod(sizes) > 2**63:
+        raise OverflowError(f"{math.prod(sizes):,} places have no flat index of 64 bits")
+    flat = np.zeros((), dtype=np.int64)
+    for along, size in zip(index, sizes, strict=True):
+        along = np.asarray(along, dtype=np.int64)
+        if along.size and (along.min() < 0 or along.max() >= size):
+            raise IndexError(f"an index is outside an axis of {size} values")
+        flat = flat * size + along
+    return np.asarray(flat)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +302,15 @@ class Grid:
         if not shape:
             result = [np.asarray(value).reshape(()) for value in result]
         return [np.broadcast_to(value, shape) for value in result]
+
+    def evaluate_cases(
+        self, roots: Mapping[tuple[str, ...], Node], dims: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Evaluate a node of each set of switch labels, over the axes ``dims``."""
+        result = np.empty(self.shape(dims))
+        for key, piece in self.split_by_switches(result, dims):
+            piece[...] = self.evaluate([roots[key]], key, self.non_switch_axes(dims))[0]
+        return result
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
         """Return quantities, or ``feasible``, at a point, even if the point breaks a rule."""

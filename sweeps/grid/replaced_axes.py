@@ -19,8 +19,6 @@ from symbolic.node import Node, constant, references, substitute
 from symbolic.ops import equal, floor, where
 from symbolic.quantity import Quantity
 
-#: A table along a replaced axis, or an axis of unequal steps, has at most this number of values.
-_MAX_VALUES = sizes.REPLACED_VALUES
 #: Operations whose result is whole if all their arguments (for a choice, its arms) are whole.
 _WHOLE_OPS = ("add", "sub", "mul", "minimum", "maximum", "absolute", "where")
 
@@ -63,11 +61,11 @@ def _table(
 
 def _choose_by_value(rule: Node, axis: Axis, entries: list[Node]) -> Node:
     """Return the entry of the axis's first value that is not below the rule."""
-    if axis.size > _MAX_VALUES:
+    if axis.size > sizes.REPLACED_VALUES:
         raise DseError(
             f"at: a rule chooses among {axis.size:,} values of {axis.name}, expected at most "
-            f"{_MAX_VALUES:,} where the values have unequal steps or a table depends on them: "
-            "shorten the axis, or give it whole values with equal steps"
+            f"{sizes.REPLACED_VALUES:,} where the values have unequal steps or a table depends on "
+            "them: shorten the axis, or give it whole values with equal steps"
         )
     order: list[int] = np.argsort(axis.values, kind="stable").tolist()
 

@@ -201,7 +201,7 @@ def _draws_of_trace(counts: Ints, layer: Layer) -> Ints:
 
 def read_routing(value: Any, folder: PathBase, where: str) -> RoutingLaw:
     """Return the label of a law of routing; relative paths start at ``folder``."""
-    from stochastic.errors import LawError
+    from stochastic.checks import LawError
     from stochastic.skew.weights import read_weights
 
     if isinstance(value, RoutingLaw):
@@ -223,8 +223,8 @@ def read_routing(value: Any, folder: PathBase, where: str) -> RoutingLaw:
 
 def _read_trace(path: Path) -> tuple[Ints, str]:
     """Return the loads of experts, one row of all experts for each draw, and their digest."""
+    from stochastic.checks import LawError
     from stochastic.delimited import read_table
-    from stochastic.errors import LawError
 
     columns = read_table(path, header=False).parse_numbers().columns
     rows = [*zip(*columns, strict=True)] if len(columns) > 1 else columns

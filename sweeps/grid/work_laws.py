@@ -126,7 +126,6 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
 
 #: Quantity whose labels are laws of work.
 LAW_QUANTITY = "distribution"
-_MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # maximum probability that the law of the longest item may omit
 
 
@@ -146,7 +145,7 @@ def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
 def _binning(pmf: Pmf, lanes: float, bins: float) -> tuple[float, float]:
     from stochastic import partition
 
-    result = partition(pmf, int(bins), int(lanes), places=_MAX_BIN_ENDS).table
+    result = partition(pmf, int(bins), int(lanes), places=sizes.LAW_BIN_ENDS).table
     enough = int(result["enough"])
     return float(enough), float(result["slowdown"].sel(bins=enough))
 
@@ -295,8 +294,8 @@ def _content(pmf: Pmf) -> str:
     return f"{len(pmf.weights):,} values from {pmf.low}, sha256 {digest.hexdigest()}"
 
 
-def contents(labels: Iterable[str]) -> dict[str, str]:
-    """Return the ``content`` of each label that is a law from a file or a Pmf object."""
+def contents(labels: Iterable[object]) -> dict[str, str]:
+    """Return the ``content`` of each value that is a law from a file or a Pmf object."""
     return {t: t.content for t in labels if isinstance(t, (WorkLaw, RoutingLaw)) and t.content}
 
 

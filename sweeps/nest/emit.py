@@ -249,19 +249,6 @@ def _hash(kinds: tuple[str, ...], source: str) -> str:
     return hashlib.sha256(f"{kinds}\n{source}".encode()).hexdigest()[:16]
 
 
-def _safe_axis_names(
-    outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    axes = (*outer, *row)
-    plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
-    short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
-    return (
-        tuple(short[axis] for axis in outer),
-        tuple(short[axis] for axis in row),
-        {name: tuple(short[axis] for axis in own) for name, own in leaves.items()},
-    )
-
-
 def emit(
     *,
     outer: Sequence[str],
@@ -281,7 +268,11 @@ def emit(
     (leaves without axes) are folded.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
-    outer, row, leaves = _safe_axis_names(outer, row, leaves)
+    axes = (*outer, *row)
+    plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
+    short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
+    outer, row = (tuple(short[axis] for axis in part) for part in (outer, row))
+    leaves = {name: tuple(short[axis] for axis in own) for name, own in leaves.items()}
     emitter = StepPlacement(outer, row, leaves, roots, names, ROW_PIECE)
     used = [node.args[0] for node in emitter.nodes if node.op == "reference"]
     scalars = tuple(name for name in used if not leaves[name])

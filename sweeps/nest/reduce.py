@@ -1,7 +1,5 @@
 """Find the smallest values of an array, the Pareto front, and the best rows in each draw."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable

@@ -461,8 +461,12 @@ class RowValues:
         with np.errstate(all="ignore"):
             if self.weights is None:
                 self._fill_unweighted_tail(values, out)
-            else:
-                self._fill_weighted_tail(values, out)
+            else:  # equation 4 of Rockafellar and Uryasev (Journal of Risk 2, 2000)
+                out[...] = SortedRows(values, self.weights).quantile(self.level)
+                more = np.empty_like(out)
+                moments(np.maximum(values - out[:, None], 0.0), self.weights, MEAN, more)
+                finite = np.isfinite(out)
+                out[finite] += more[finite] / (1 - float(self.level))
         out *= sign
         out[np.isnan(self.values).any(axis=1)] = np.nan
 
@@ -482,17 +486,6 @@ class RowValues:
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
         out /= float((1 - level) * count)
-
-    def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean of a weighted tail: the quantile plus the mean excess over it.
-
-        This is equation 4 of Rockafellar and Uryasev (Journal of Risk 2, 2000).
-        """
-        out[...] = SortedRows(values, self.weights).quantile(self.level)
-        more = np.empty_like(out)
-        moments(np.maximum(values - out[:, None], 0.0), self.weights, MEAN, more)
-        finite = np.isfinite(out)
-        out[finite] += more[finite] / (1 - float(self.level))
 
     def mean_error(self, values: Floats, change: Change) -> Floats:
         """Return the error of the mean of ``values``, which are derived from the rows.

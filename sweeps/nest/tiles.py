@@ -24,7 +24,6 @@ from symbolic.ops import Node
 NUMPY_POINTS = sizes.PASS_SMALL
 TILE_POINTS = sizes.PASS_PIECE
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
-_SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
 TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
@@ -89,7 +88,7 @@ def iterate_tiles(
             skipped.points += int(points[~mask].sum())
             numbers = numbers[mask]
         if numbers.size:
-            shares = np.array_split(numbers, min(numbers.size, _SHARES * cpu_count()))
+            shares = np.array_split(numbers, min(numbers.size, sizes.PASS_SHARES * cpu_count()))
             yield from _map_shares(work, shares)
 
 
@@ -160,7 +159,6 @@ Floats = NDArray[np.float64]
 
 ROWS_SMALL = sizes.ROWS_SMALL
 ROWS_BLOCK = sizes.ROWS_BLOCK
-_SHORT_ROW = sizes.ROWS_SHORT
 
 
 def visit_rows(
@@ -183,7 +181,7 @@ def visit_rows(
     if points * count <= ROWS_SMALL:
         values = grid.evaluate(roots, key, (*result_axes, *reduced_axes))
         visit([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
-    elif count >= _SHORT_ROW:
+    elif count >= sizes.ROWS_SHORT:
         _visit_rows_innermost(grid, key, roots, result_axes, reduced_axes, visit, point_filter)
     else:
         _visit_rows_outermost(grid, key, roots, result_axes, reduced_axes, visit)

@@ -16,8 +16,8 @@ import numpy as np
 
 from stochastic import sizes
 from sweeps.bounds.problem import Floats, Indices, Mask, Places, evenly_spaced
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, describe_goals
+from sweeps.grid.grid import unravel
 from sweeps.nest.reduce import covering_indices, hypervolume
 from sweeps.query.source import (
     Front,
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
-MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 
 def check_optimum(
@@ -143,7 +142,7 @@ def check_front(
     )
     report.check_finite_and_feasible(flat, values, feasible)
     rows, label = np.stack(values), _cell_numbers(flat, per, source.sizes)
-    for k in evenly_spaced(label.size, MAX_COMPARED_POINTS).tolist():
+    for k in evenly_spaced(label.size, sizes.INVARIANT_COMPARED).tolist():
         others = rows[:, label == label[k]]
         point = rows[:, k : k + 1]
         dominates = np.all(others <= point, axis=0) & np.any(others < point, axis=0)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.dataset import assemble, make_answer
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, describe_goals, objective_name, per_axes, texts_of
+from sweeps.grid.grid import Indexers, unravel
 from sweeps.runtime.interrupts import raise_if_out_of_time
 from sweeps.scan.optimum import add_idle_axes, unravel_places
 from symbolic.errors import DseError, InfeasibleError
@@ -24,7 +24,6 @@ from symbolic.ops import Node, equal
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeps.grid.grid import Indexers
     from sweeps.scan.values import FormulaValues
     from sweeps.scan.winners_per_draw import DrawScores
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 from sweeps.grid.dataset import assemble
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, check_top, describe_goals, per_axes
-from sweeps.grid.grid import Grid
+from sweeps.grid.grid import Grid, unravel
 from sweeps.query.source import (
     QuerySource,
     Sliceable,
@@ -102,8 +101,10 @@ class SourceOverDraws(Sliceable):
         return {**dict(zip(rest, split, strict=True)), **whole}
 
     def unit(self, goal: Goal) -> str:
-        """Return the unit of an objective."""
-        row = self.source.quantities.get(goal.text)
+        """Return the unit of an objective, which is a quantity or a statistic; else ``"1"``."""
+        node = goal.formula(self.source.quantities)
+        name = node.args[0] if node.op == "reference" else ""
+        row = getattr(name, "quantity", None) or self.source.quantities.get(name)
         return (row.unit if row is not None else "") or "1"
 
 
@@ -226,8 +227,6 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 
 #: Answer of :func:`_next_to_measure` if the value of every input is within its error.
 NOTHING_TO_MEASURE = "none"
-_CELLS = sizes.CELLS_OF_DRAWS
-_MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
@@ -274,7 +273,10 @@ def information(
     for name in sets:
         if source.exact:
             sums = _cell_sums(first, rivals, cells[name])
-            result[name] = _value_by_cells(sums, now, cells[name], first)
+            chosen = np.zeros(len(sums))
+            np.add.at(chosen, sums.argmin(axis=0)[cells[name]], first.weights)
+            gain = float((sums[now] - sums.min(axis=0)).sum())
+            result[name] = _InformationValue(gain, 0.0, chosen)
         elif len(sets[name]) == len(columns):
             shares = _shares_of_rivals(able, evpi.choice_shares, rivals)
             result[name] = evpi._replace(choice_shares=shares)
@@ -286,7 +288,7 @@ def information(
 
 def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
     """Return the cell of each draw; draws in a cell have similar or equal values in all columns."""
-    parts = max(2, round(_CELLS ** (1 / len(columns))))
+    parts = max(2, round(sizes.CELLS_OF_DRAWS ** (1 / len(columns))))
     keys = []
     for column in columns:
         if exact:
@@ -301,7 +303,7 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 def _likely_winners(scores: DrawScores) -> Indices:
     able = possible_winners(scores)
     order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
-    return np.union1d(able[order[:_MAX_LIKELY_WINNERS]], sample_configurations(scores, 4))
+    return np.union1d(able[order[: sizes.LIKELY_WINNERS]], sample_configurations(scores, 4))
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
@@ -335,14 +337,6 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
-
-
-def _value_by_cells(
-    sums: Floats, current: int, cells: Indices, scores: DrawScores
-) -> _InformationValue:
-    chosen = np.zeros(len(sums))
-    np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
-    return _InformationValue(float((sums[current] - sums.min(axis=0)).sum()), 0.0, chosen)
 
 
 def _value_by_nested_draws(

@@ -1,7 +1,5 @@
 """Progress of long runs and searches, reported to listeners."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -11,9 +11,8 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.bounds.problem import Enclosures, Floats, Indices, Key, Mask, Roots
-from sweeps.grid.flat_index import ravel, unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import Grid, subgrid
+from sweeps.grid.grid import Grid, ravel, subgrid, unravel
 from sweeps.nest import tiles
 from sweeps.nest.emit import compile_nest
 from sweeps.nest.reduce import non_dominated_by, pareto_indices, smallest_indices
@@ -120,46 +119,11 @@ def scan_top_k(
     """Return :func:`top_k` of an objective over ``dims``; the objective has a node per graph."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
-        return top_k(_evaluate(grid, objectives, dims), dims, per, top)
+        return top_k(grid.evaluate_cases(objectives, dims), dims, per, top)
     short = points // math.prod(grid.shape(per)) <= tiles.NUMPY_POINTS
     if per and per[0] not in grid.switch_axes and short:
         return _top_k_in_blocks(grid, objectives, dims, per, top)
-    return _top_k_fused(grid, objectives, dims, per, top, skipped_tiles)
-
-
-def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
-    full = np.empty(grid.shape(dims))
-    for key, piece in grid.split_by_switches(full, dims):
-        piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
-    return full
-
-
-def _top_k_in_blocks(
-    grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
-) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` for many short rankings, block by block along the first ``per`` axis."""
-    size = grid.axes[per[0]].size
-    step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
-    parts = []
-    rows = [slice(low, min(low + step, size)) for low in range(0, size, step)]
-    each = math.prod(grid.shape(dims)) // size
-    batches = ((row, each * (row.stop - row.start)) for row in rows)
-    for some in iterate_batches(batches, each * size):
-        cut = subgrid(grid, {per[0]: some})
-        parts.append(top_k(_evaluate(cut, objectives, dims), dims, per, top))
-    flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    return flat, scores, parts[0][2]
-
-
-def _top_k_fused(
-    grid: Grid,
-    objectives: Roots,
-    dims: Sequence[str],
-    per: Sequence[str],
-    top: int,
-    skipped_tiles: SkippedTiles,
-) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` by a loop nest that stores only the best values of each tile."""
+    # a loop nest stores only the best values of each tile
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -177,6 +141,23 @@ def _top_k_fused(
             best[slot], result[slot] = _merge_top_k(best[slot], result[slot], values, places)
     result[~np.isfinite(best)] = -1
     return result, best, rest
+
+
+def _top_k_in_blocks(
+    grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
+) -> tuple[Indices, Floats, tuple[str, ...]]:
+    """Return :func:`top_k` for many short rankings, block by block along the first ``per`` axis."""
+    size = grid.axes[per[0]].size
+    step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
+    parts = []
+    rows = [slice(low, min(low + step, size)) for low in range(0, size, step)]
+    each = math.prod(grid.shape(dims)) // size
+    batches = ((row, each * (row.stop - row.start)) for row in rows)
+    for some in iterate_batches(batches, each * size):
+        cut = subgrid(grid, {per[0]: some})
+        parts.append(top_k(cut.evaluate_cases(objectives, dims), dims, per, top))
+    flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return flat, scores, parts[0][2]
 
 
 def _merge_top_k(
@@ -232,9 +213,6 @@ def _top_k_of_case(
     return best, result
 
 
-_MAX_COMPARED = sizes.FRONT_JUDGES
-
-
 class _RunningFront:
     def __init__(self, objectives: int) -> None:
         self.values = np.empty((objectives, 0))
@@ -250,7 +228,7 @@ class _RunningFront:
     def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> Mask:
         least = np.stack([interval.lo for interval in enclosures])
         worth: Mask = np.all(least < math.inf, axis=0)
-        for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:
+        for point in self.values.T[:: -(-self.values.shape[1] // sizes.FRONT_JUDGES) or 1]:
             beaten = np.all(point[:, None] <= least, axis=0)
             worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
         return worth
@@ -262,7 +240,7 @@ def _scan_front_of_case(
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
-        some = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
+        some = tile_front.values[:, :: -(-tile_front.places.size // sizes.FRONT_JUDGES) or 1]
         left = non_dominated_by(values, some, np.full(some.shape[1], -1))
         left = left[pareto_indices(values[:, left])]
         tile_front.add(values[:, left], left + origin)

@@ -6,8 +6,6 @@ variance along this axis at fixed indices of all other axes. If all points are f
 usual analysis of variance.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,6 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-BLOCK = sizes.DECOMPOSE_BLOCK
 #: If the range of values divided by their magnitude is below this, it is due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
@@ -50,7 +47,7 @@ class VarianceDecomposition:
 
 
 def decompose_variance(
-    shape: Sequence[int], block: ReadBlock, *, limit: int = BLOCK
+    shape: Sequence[int], block: ReadBlock, *, limit: int = sizes.DECOMPOSE_BLOCK
 ) -> VarianceDecomposition:
     """Return the variance of a grid, and its first-order and total parts by axis.
 

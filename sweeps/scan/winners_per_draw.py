@@ -18,9 +18,8 @@ import numpy as np
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.bounds.problem import Floats, Indices, Mask, evenly_spaced
-from sweeps.grid.flat_index import unravel
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
+from sweeps.grid.grid import POINT_AXIS, Grid, gather_points, unravel
 from sweeps.nest.reduce import share_wins_and_regret, sum_cells, update_two_best, update_winners
 from sweeps.nest.tiles import visit_rows
 from sweeps.scan.optimum import ravel_with_switches
@@ -34,7 +33,6 @@ ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
 #: Draws without replicates are split into this number of parts, which serve as replicates.
 _REPLICATES = 16
-_FIRST_VISITED = sizes.LEADERS_FIRST
 MAX_RIVALS = sizes.CHANCE_RIVALS
 #: Values with at most this relative difference may be equal: nests and NumPy round differently.
 _ROUNDING = 1e-12
@@ -293,7 +291,7 @@ def _lower_best(values: Floats, best: Floats) -> None:
     np.minimum(best, least + _ROUNDING * np.abs(least), out=best)
 
 
-def sample_configurations(scores: DrawScores, count: int = _FIRST_VISITED) -> Indices:
+def sample_configurations(scores: DrawScores, count: int = sizes.LEADERS_FIRST) -> Indices:
     """Return ``count`` evenly spaced configurations."""
     return evenly_spaced(scores.count, count)
 

@@ -3,8 +3,6 @@
 An error is raised if a shard is missing or damaged, or if the store was replaced meanwhile.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import OrderedDict
@@ -28,8 +26,6 @@ from sweeps.store.records import (
     problem_of_shard,
     read_record,
 )
-
-_CACHED_SHARDS = sizes.READER_SHARDS
 
 
 class CheckedStore(WrapperStore[Store]):
@@ -68,7 +64,7 @@ class CheckedStore(WrapperStore[Store]):
         if data is not None and key not in self.info.manifest["files"]:
             with self._lock:
                 self._cache[key] = data
-                while len(self._cache) > _CACHED_SHARDS:
+                while len(self._cache) > sizes.READER_SHARDS:
                     self._cache.popitem(last=False)
         return data
 

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 import sweeps.nest.run
 from stochastic import sizes
 from sweeps.bounds.problem import InfeasibleTiles
-from sweeps.grid.flat_index import ravel
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, ravel
 from sweeps.nest.emit import compile_nest
 from sweeps.nest.run import NestProgram, prepare
 from sweeps.store.layout import StoreLayout, StorePart, Tile
-
-_BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
@@ -147,7 +144,7 @@ def mark_infeasible_tiles(
         switches = [part.dims[k] for k in switched]
         # NumPy computes small parts faster than they can be checked
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
-        while block := list(itertools.islice(part_tiles, _BLOCK)):
+        while block := list(itertools.islice(part_tiles, sizes.STORE_BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)
             low = np.array([tile.low for tile in block], dtype=np.int64).T
             high = np.array([tile.high for tile in block], dtype=np.int64).T - 1

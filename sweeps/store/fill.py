@@ -37,7 +37,6 @@ from symbolic.errors import DseError, UnreachableError
 
 #: Number of retries of a failed tile. A run ends after 16 failed tiles in a row.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-_MEMORY = sizes.STORE_MEMORY
 _READERS = 8
 _LOST_REASON = "the worker was lost each time, as if memory ran out"
 #: Time within which a worker on another host must see the files of this process. [s]
@@ -125,7 +124,7 @@ def thread_count(layout: StoreLayout) -> int:
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
     )
-    return max(1, min(2 * cpu_count(), _MEMORY // widest))
+    return max(1, min(2 * cpu_count(), sizes.STORE_MEMORY // widest))
 
 
 class _ThreadPool(ThreadPoolExecutor):

@@ -5,8 +5,6 @@ all indices of the trailing axes. So a tile is contiguous in memory. Switch axes
 label. The cuts depend only on the study.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

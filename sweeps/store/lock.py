@@ -1,7 +1,5 @@
 """Locks that admit one writer: a lock file next to a folder, or an object in an object store."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Detect damage in a store, and repair it by recomputing the damaged tiles."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

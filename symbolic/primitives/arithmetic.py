@@ -251,15 +251,9 @@ ROWS = {
     "mul": _operator(operator.mul, "*", _mul_interval, _mul_trend, "product"),
     "div": _operator(operator.truediv, "/", _div_interval, _div_trend, "quotient"),
     "divide": Primitive(
-        arity=3,
-        scalar=lambda a, b, at_zero: a / b if b != 0 else at_zero,
-        array=_array_divide,
-        sympy=_sympy_divide,
-        nest="where({1} == 0.0, {2}, {0} / {1})",
-        js="{1} === 0 ? {2} : {0} / {1}",
-        interval=_divide_interval,
-        trend=_divide_trend,
-        syntax=FormulaSyntax.fixed_count(3, "divide", units="quotient"),
-        propagates_nan=False,
+        arity=3, scalar=lambda a, b, at_zero: a / b if b != 0 else at_zero, array=_array_divide,
+        sympy=_sympy_divide, nest="where({1} == 0.0, {2}, {0} / {1})",
+        js="{1} === 0 ? {2} : {0} / {1}", interval=_divide_interval, trend=_divide_trend,
+        syntax=FormulaSyntax.fixed_count(3, "divide", units="quotient"), propagates_nan=False,
     ),
-}
+}  # fmt: skip

@@ -30,7 +30,6 @@ ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
-_BLOCK = sizes.ELEMENTARY_BLOCK
 #: Number of values on which :func:`_call_reversed` is tested. This is enough, because NumPy's
 #: vectorized functions differ from the C library for some 5 % of values.
 _TRIAL_SIZE = 512
@@ -152,13 +151,13 @@ def log(a: Any) -> Any:
     flat = np.ascontiguousarray(whole).reshape(-1)
     result = np.empty_like(flat)
     with np.errstate(all="ignore"):
-        for first in range(0, flat.size, _BLOCK):
-            x = flat[first : first + _BLOCK]
+        for first in range(0, flat.size, sizes.ELEMENTARY_BLOCK):
+            x = flat[first : first + sizes.ELEMENTARY_BLOCK]
             small = x < SMALLEST_NORMAL
             shifted = (x * np.where(small, SUBNORMAL_SCALE, 1.0)).view(np.int64) + (ONE - ROOT)
             k = ((shifted >> 52) - 1023).astype(np.float64) - np.where(small, 54.0, 0.0)
             f = ((shifted & FRACTION) + ROOT).view(np.float64) - 1.0
             value = np.where(x < np.inf, _series(f, k), x)
             special = np.where(x == 0.0, -np.inf, np.nan)
-            result[first : first + _BLOCK] = np.where(x > 0.0, value, special)
+            result[first : first + sizes.ELEMENTARY_BLOCK] = np.where(x > 0.0, value, special)
     return result.reshape(whole.shape) if whole.ndim else result[0]

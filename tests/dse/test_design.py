@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dse
-from dse.fitting.design import DISCREPANCY, NOISE, PRIOR, propose, similarity
+from dse.fitting.calibrate import DISCREPANCY, NOISE, PRIOR, propose, similarity
 from symbolic.errors import DseError
 from tests.dse.conftest import Run
 

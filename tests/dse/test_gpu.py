@@ -22,7 +22,7 @@ import dse
 from dse import gpu
 from dse.gpu import device, measurements
 from stochastic import Pmf, fit_timing, imbalance
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from tests.long import long
 
 ROOT = Path(__file__).parents[2]

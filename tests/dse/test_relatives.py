@@ -187,6 +187,90 @@ def test_a_law_of_the_study_takes_precedence_over_an_assumed_one() -> None:
     assert inputs.names.count("l2_latency") == 1
 
 
+MACHINES_OF_A_SUITE = ["rtx3090", "l40s", "v100_sxm2"]
+
+
+def suite(**more: Any) -> dse.Study:
+    axes = {"machine": MACHINES_OF_A_SUITE, "elements": [2**16, 2**26]}
+    random = {"assumed": True, "draws": 64, **more}
+    return study(machine=None, axes=axes, random=random, outputs=["time", "l2_bandwidth"])
+
+
+def test_each_machine_draws_only_what_it_assumes() -> None:
+    """The twin evaluates each machine alone, with the draws that bear its name."""
+    inputs = suite(model_error=False).random_inputs
+    assert inputs is not None
+    names = {*inputs.names}
+    assert {"l2_latency_of_l40s", "bandwidth_share_of_v100_sxm2"} <= names
+    assert not names & {"l2_latency", "l2_latency_of_v100_sxm2", "l2_bandwidth_of_v100_sxm2"}
+    draws = dict(inputs.fresh_axis().columns)
+    times: list[Any] = []
+    values: dict[str, dict[str, Any]] = {}
+    for machine in MACHINES_OF_A_SUITE:
+        values[machine] = {
+            name.removesuffix(f"_of_{machine}"): column
+            for name, column in draws.items()
+            if name.endswith(f"_of_{machine}")
+        }
+        for column in values[machine].values():
+            assert 0 < column.std() < 0.35 * column.mean()
+        each = [
+            dse.evaluate(MODEL, machine=machine, workload=TRIAD, elements=size, **values[machine])
+            for size in (2**16, 2**26)
+        ]
+        times.append([ds.time.values for ds in each])
+    slow = np.array(times).prod(axis=1) ** 0.5  # machine, draw
+    best = slow.argmin(axis=0)
+    table = suite(model_error=False).chances(minimize="geomean(time, elements)")
+    expected = {m: float((best == k).mean()) for k, m in enumerate(MACHINES_OF_A_SUITE)}
+    assert sorted(expected.values())[1] > 0.1
+    chances = dict(zip(table.machine.values.tolist(), table.chance.values.tolist(), strict=True))
+    assert chances == pytest.approx({m: c for m, c in expected.items() if m in chances})
+    assert sum(chances.values()) == pytest.approx(1)
+    regret = dict(zip(table.machine.values.tolist(), table.regret.values.tolist(), strict=True))
+    for machine, value in regret.items():
+        gap = slow[MACHINES_OF_A_SUITE.index(machine)] - slow.min(axis=0)
+        assert value == pytest.approx(float(gap.mean()))
+    ds = suite(model_error=False).run()
+    known = entry_number(dse.machine("v100_sxm2"), "l2_bandwidth")
+    assert float(ds["mean(l2_bandwidth)"].sel(machine="v100_sxm2")) == pytest.approx(known)
+    assert float(ds["error(mean(l2_bandwidth))"].sel(machine="v100_sxm2")) == 0
+    assert float(ds["error(mean(l2_bandwidth))"].sel(machine="l40s")) > 0
+
+
+def test_each_machine_has_the_measured_error_of_its_own() -> None:
+    """A suite's law of each machine is that of the machine alone; machines are independent."""
+    both = suite(draws=4096)
+    for machine in ("l40s", "v100_sxm2"):
+        here = both.law("time", at={"machine": machine, "elements": 2**26})
+        one = study(machine=machine, set={"elements": 2**26}, random={"assumed": True})
+        alone = one.law("time")
+        for level in (0.05, 0.5, 0.95):
+            assert here.quantile(level) == pytest.approx(alone.quantile(level), rel=0.03)
+    inputs = both.random_inputs
+    assert inputs is not None
+    columns = inputs.axis().columns
+    errors = [columns[f"dram_error_of_{m}"] for m in ("l40s", "v100_sxm2")]
+    assert abs(np.corrcoef(errors)[0, 1]) < 0.1
+
+
+def test_inputs_of_single_machines_take_laws_and_correlations_of_the_study() -> None:
+    pair = ["l2_latency_of_l40s", "l2_latency_of_rtx3090"]
+    both = suite(model_error=False, correlation=[[*pair, 1]])
+    inputs = both.random_inputs
+    assert inputs is not None
+    columns = inputs.axis().columns
+    ranks = [np.argsort(np.argsort(columns[name])) for name in pair]
+    assert (ranks[0] == ranks[1]).all()
+    own = suite(model_error=False, l2_latency_of_l40s="normal: 200 cycles, 1 %").random_inputs
+    assert own is not None
+    assert own.axis().columns["l2_latency_of_l40s"].mean() == pytest.approx(200, rel=0.01)
+    one = suite(model_error=False, l2_latency="normal: 200 cycles, 1 %").random_inputs
+    assert one is not None
+    assert not {*pair} & {*one.names}
+    assert "l2_latency" in one.names
+
+
 def test_bad_requests_for_assumed_inputs() -> None:
     with pytest.raises(DseError, match="assumed = 1, expected true or false"):
         study(random={"assumed": 1})
@@ -194,8 +278,6 @@ def test_bad_requests_for_assumed_inputs() -> None:
         study(random={"model_error": "no"})
     with pytest.raises(DseError, match="no output depends on an assumed input"):
         study(machine="gtx280", model="occupancy", outputs=None, random={"assumed": True})
-    with pytest.raises(DseError, match="differ along the axis machine"):
-        study(machine=None, axes={"machine": ["l4", "t4"]}, random={"assumed": True})
     with pytest.raises(DseError, match="assumed = true for the inputs that nobody published"):
         study().law("time")
 
@@ -397,3 +479,23 @@ def test_a_file_may_give_a_spread(tmp_path: Path) -> None:
 def test_a_spread_that_makes_no_sense_is_an_error(tmp_path: Path, line: str, error: str) -> None:
     with pytest.raises(DseError, match=error):
         dse.machine(write_machine(tmp_path, line))
+
+
+def test_many_assumed_inputs_are_only_named(tmp_path: Path) -> None:
+    path = tmp_path / "gpus.toml"
+    machines = ["a100_80", "h100_sxm", "l40s", "b200"]
+    (tmp_path / "triad.toml").write_text(Path(TRIAD).read_text())
+    path.write_text(
+        f'model = "{MODEL}"\nworkload = "triad.toml"\noutputs = ["time"]\n'
+        f"[axes]\nmachine = {json.dumps(machines)}\n"
+    )
+    words = ("optimum", str(path), "--minimize", "time", "--per", "machine")
+    lines = [line for line in run(*words).splitlines() if line.startswith("assumed")]
+    assert [line.split(":")[0].removeprefix("assumed of ") for line in lines[:-1]] == [
+        "l40s", "b200", "a100_80", "h100_sxm",
+    ]  # fmt: skip
+    assert "l2_bandwidth" in lines[0]
+    assert "--json" in lines[-1]
+    listed = json.loads(run(*words, "--json"))["assumed"]
+    assert {row["of"] for row in listed} == {*machines}
+    assert all(row["low"] < row["value"] < row["high"] for row in listed)

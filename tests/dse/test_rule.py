@@ -21,10 +21,9 @@ from click.testing import CliRunner
 
 import dse
 from dse.cli import main
-from dse.rules.problem import BoxCosts, RuleProblem
+from dse.rules.problem import BoxCosts, Choice, RuleProblem, Threshold
 from dse.rules.prove import prove
 from dse.rules.report import RuleReport
-from dse.rules.tree import Choice, Threshold
 from sweeps.bounds.problem import Boxes
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import DseError

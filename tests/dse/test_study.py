@@ -13,7 +13,7 @@ import xarray as xr
 
 import dse
 from dse import DseError, Study
-from dse.study import study
+from dse.inputs import merge
 from symbolic.errors import DomainError, GraphError, UnitError, UnknownNameError
 from tests.oracles.compare import identical
 
@@ -238,8 +238,8 @@ def test_asking_changes_nothing() -> None:
 
 
 def test_a_question_joins_its_grid_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    joined, join = [], study.build_grid
-    monkeypatch.setattr(study, "build_grid", lambda *a, **k: joined.append(k) or join(*a, **k))
+    joined, join = [], merge.build_grid
+    monkeypatch.setattr(merge, "build_grid", lambda *a, **k: joined.append(k) or join(*a, **k))
     transit().optimum(minimize="ms_throughput * 2", where="threads > 1")
     assert len(joined) == 2  # before any question, for what can be wrong with the study, and for it
 

@@ -16,8 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
-from stochastic.checks import ZERO_WORK, check_choice, check_integer
-from stochastic.errors import LawError
+from stochastic.checks import ZERO_WORK, LawError, check_choice, check_integer
 
 
 def _integers(weights: Sequence[Fraction]) -> list[int]:

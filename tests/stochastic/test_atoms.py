@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.loss import atoms
 from stochastic.loss.atoms import JointAtoms, LossAtoms, atom_method, joint_atoms, loss_atoms
 from tests.long import draws, long

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from tests.long import draws
 from tests.oracles.imbalance_brute import brute_joint, brute_losses
 from tests.oracles.imbalance_exact import ExactLaw

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.kernels.inversion import convolution_probabilities
 from stochastic.loss import inversion
 from stochastic.loss.inversion import (

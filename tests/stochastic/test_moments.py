@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.loss.moments import _quadrature_error, _quadrature_step, raw_moment, variance
 from tests.long import draws
 from tests.oracles import imbalance_flint as oracle

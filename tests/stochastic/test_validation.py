@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stochastic import Pmf, validation
-from stochastic.errors import LawError
+from stochastic.checks import LawError
 from stochastic.validation import drawn_loss, time_powers, timed_loss
 from tests.long import long
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dse
-from sweeps.grid.flat_index import ravel, unravel
+from sweeps.grid.grid import ravel, unravel
 
 ROOT = Path(__file__).parents[2]
 SIZES = (1, 2, 8_191, 8_192, 8_193, 10_000)

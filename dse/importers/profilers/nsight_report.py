@@ -1,7 +1,5 @@
 """Read reports of Nsight Compute (``.ncu-rep``) with NVIDIA's package ``ncu-report``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dse.importers.formats import MeasuredFile
