@@ -422,26 +422,16 @@ def with_assumed_values(entry: Entry) -> Entry:
 
 
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
-    """Return the fitted values that a machine without measurements takes from a relative.
-
-    If power limits the relative's speed, attained shares are scaled by the ratio of
-    power / rate between this machine and the relative.
-    """
+    """Return the fitted values that a machine without measurements takes from a relative."""
     row = _relatives()["fits"].get(entry.name)
     if row is None:
         return {}
-    relative = _load("machine", row["of"], None, (), ())
-    factor = 1.0
-    if scale := row.get("scale"):
-        factor = entry_number(entry, scale) / entry_number(relative, scale)
-    result = {}
-    for name, value in fitted_values(relative.name).items():
-        if "_error_" not in name:
-            scaled = name in _relatives()["scaled_fits"]
-            number = min(float(value.value) * factor, 0.95) if scaled else value.value
-            text = f"as {relative.name} in {value.fit}: {row['why']}"
-            result[name] = Value(value=number, assumed=text, fit=value.fit)
-    return result
+    relative = _load("machine", row["of"], None, (), ()).name
+    return {
+        name: replace(value, source="", assumed=f"as {relative} in {value.fit}: {row['why']}")
+        for name, value in fitted_values(relative).items()
+        if "_error_" not in name
+    }
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:

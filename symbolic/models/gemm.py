@@ -8,21 +8,22 @@ fully with the others. A library chooses the tile and the parts: the time is the
 ``TILES`` and ``SPLITS``, which are part of the model; ``gemm_tile`` is the best of them. If another
 tile is given, blocks, waves and their times follow, but the time stays that of the best. Before the
 product, activations are cast to the number type of the weights, and after it results are written.
-No time is below the floor of the machine: operations at the printed rate, and bytes beyond the L2
-cache at the printed bandwidth.
+The energy of the operations takes time, too, because the board limits the power. This time and the
+sum of the others are joined like those of processes. No time is below the floor of the machine:
+operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
 
-Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
-they need no cast). They are fitted to measured times (``dse/data/fits``). A machine without a fit
-has the numbers of its nearest relatives. Without relatives, three of the six follow from its clock
-and its L2 cache by ratios that four GPUs share, and the others are the same for all machines.
+Five numbers belong to a GPU, and two to each of its number types of less than 16 bits. They are
+fitted to measured times (``dse/data/fits``). A machine without a fit has the numbers of its nearest
+relatives. Without relatives, three of the five follow from its clock, its L2 cache and the rate of
+its tensor cores by ratios that four GPUs share, and the others are the same for all machines.
 
 Power not monotone: operations and bytes draw shares of the board's power at full rate (Choi 2013).
 So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flops`` or
 ``tensor_fp4_flops`` is raised. A meter averages over the pauses of a benchmark, which are a larger
 share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``l2_bandwidth``,
 ``gemm_bf16_share``, ``gemm_cache_ratio``, ``gemm_dram_share``, ``gemm_operand_ratio``,
-``gemm_operand_bytes_per_cycle``, ``gemm_output_ratio``, ``gemm_result_ratio`` or
-``gemm_wave_overlap`` is raised, or ``gemm_start_time`` or ``gemm_start_cycles`` is lowered.
+``gemm_operand_bytes_per_cycle`` or ``gemm_result_ratio`` is raised, or ``gemm_start_time``,
+``gemm_start_cycles``, ``gemm_operation_energy`` or ``gemm_unit_energy`` is lowered.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 #: Rows and columns of the tile of a block, from small to large: powers of two that libraries ship.
 #: Three times as many tiles, with transposed tiles, change no score.
 TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
+SCALED_TILES = ((16, 128), (32, 128), *TILES[4:])
 #: Possible numbers of blocks that share the sums of one tile.
 SPLITS = (1, 4, 16)
 #: Rows and columns of the tile and number of parts, for each value of ``gemm_tile``.
-CHOICES = tuple((*tile, split) for split in SPLITS for tile in TILES)
+CHOICES = tuple((*t, split) for split in SPLITS for t in sorted({*TILES, *SCALED_TILES}))
 CHOICE_NAMES = {
     place: f"{rows}x{columns}" + (f" in {split} parts" if split > 1 else "")
     for place, (rows, columns, split) in enumerate(CHOICES)
@@ -65,7 +67,8 @@ class NumberType(NamedTuple):
     """Properties of a number type in the library.
 
     ``step`` is the number of terms in 128 bytes, ``cast`` the bytes that the cast of an activation
-    moves. Block-scaled kernels have no small tiles and do not share sums.
+    moves. Kernels with scales of 128 columns have no smaller tiles and do not share sums; those of
+    4-bit types fill a tile of 128 rows and 256 columns.
     """
 
     rate: str
@@ -81,8 +84,8 @@ TYPES = {
     "fp16": NumberType("tensor_fp16_flops", 2.0, 64, 0.0),
     "fp8": NumberType("tensor_fp8_flops", 1.0, 128, 7.0),
     "int8": NumberType("tensor_int8_ops", 1.0, 128, 0.35),
-    "fp8_block": NumberType("tensor_fp8_flops", 1.0, 128, 5.0, TILES[2:], (1,)),
-    "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[5:], (1,)),
+    "fp8_block": NumberType("tensor_fp8_flops", 1.0, 128, 5.0, SCALED_TILES, (1,)),
+    "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[6:], (1,)),
 }
 
 FITTED_TIMES = "fitted to measured times"
@@ -109,10 +112,9 @@ BY_TYPE = tuple(
 )  # fmt: skip
 
 FITTED = (
-    *("gemm_start_time", "gemm_dram_share", "gemm_operand_bytes_per_cycle", "gemm_wave_overlap"),
-    "gemm_output_ratio",
-    *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
-    *(f"gemm_{name}_cast_time" for name in CAST),
+    *("gemm_start_time", "gemm_dram_share", "gemm_operand_bytes_per_cycle"),
+    *("gemm_result_ratio", "gemm_operation_energy"),
+    *(f"gemm_{name}_{number}" for number in ("share", "cast_time") for name in CAST),
 )
 
 
@@ -139,10 +141,24 @@ def gemm_cache_share(gemm_cache_ratio, l2_partitions):
     return gemm_cache_ratio / l2_partitions
 
 
-@equation(source=f"{SHARED}; results leave between the speeds of the L2 cache and of DRAM")
-def gemm_output_ratio(gemm_result_ratio, l2_bandwidth, gemm_dram_rate):
-    """Rate at which results and casts move, over that of DRAM. [ratio]"""
-    return gemm_result_ratio * sqrt(l2_bandwidth / gemm_dram_rate)
+@equation(source=f"{SHARED}; kernels of clusters write while they compute")
+def gemm_output_ratio(gemm_result_ratio, multicast_sms, n_sms, core_clock, gemm_dram_rate):
+    """Rate at which results and casts move to the L2 cache, over that of DRAM. [ratio]"""
+    sectors = gemm_result_ratio * multicast_sms * n_sms * core_clock
+    return 32 * sectors / gemm_dram_rate
+
+
+@equation(source=f"{SHARED}; a unit of twice the side does four times as much per operand")
+def gemm_operation_energy(gemm_unit_energy, tensor_fp16_flops, rated_sms, boost_clock):
+    """Energy of an operation of 16-bit numbers. [J]"""
+    cycles = divide(rated_sms * boost_clock, tensor_fp16_flops, at_zero=math.inf)
+    return gemm_unit_energy * sqrt(cycles)
+
+
+@equation(source="Osama 2023: blocks take one tile after another, as those of clusters do")
+def gemm_wave_overlap(multicast_sms):
+    """Share of the wait for the last wave that other work fills. [ratio]"""
+    return where(multicast_sms > 1, 1.0, 0.0)
 
 
 @equation(source="printed rates hold for the printed multiprocessors at the boost clock")
@@ -350,13 +366,24 @@ def gemm_dram_time(gemm_dram_bytes, gemm_dram_rate):
     return gemm_dram_bytes / gemm_dram_rate
 
 
+@equation(source="what the L2 cache does not keep moves no faster than DRAM")
+def gemm_output_rate(gemm_output_ratio, activation_miss_share, gemm_dram_rate):
+    """Bytes per second of results and casts. [B/s]"""
+    cached = 1 / gemm_output_ratio
+    return gemm_dram_rate / (cached + activation_miss_share * maximum(1 - cached, 0))
+
+
 @equation(source="what is written and cast is not overlapped with the product")
-def gemm_output_time(
-    product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_dram_rate, gemm_output_ratio
-):
+def gemm_output_time(product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_output_rate):
     """Time to write the results and the casts. [s]"""
     moved = result_bytes + product_rows * product_depth * gemm_cast_bytes
-    return moved / (gemm_dram_rate * gemm_output_ratio)
+    return moved / gemm_output_rate
+
+
+@equation(source="Choi 2014, power cap: energy takes as long as the limit allows; by operand bytes")
+def gemm_limited_cost(gemm_operation_energy, element_bytes, seconds_per_joule):
+    """Time of an operation at the power limit of the board. [s]"""
+    return gemm_operation_energy * element_bytes / 2 * seconds_per_joule
 
 
 @equation(source=f"{GUIDE}, 2: two operations for each term")
@@ -386,10 +413,20 @@ def gemm_floor(
     return maximum(compute, beyond / mem_bandwidth)
 
 
-@equation(source="sum of what follows one after the other, and no less than the floor")
-def time(gemm_start_time, gemm_cast_time, product_time, gemm_output_time, gemm_floor):
+@equation(source="sum of what follows one after the other; the power limit and the floor")
+def time(
+    gemm_start_time,
+    gemm_cast_time,
+    product_time,
+    gemm_output_time,
+    gemm_operations,
+    gemm_limited_cost,
+    gemm_floor,
+):
     """Run time. [s]"""
-    return maximum(gemm_start_time + gemm_cast_time + product_time + gemm_output_time, gemm_floor)
+    total = gemm_start_time + gemm_cast_time + product_time + gemm_output_time
+    limited = power(total, 4) + power(gemm_operations * gemm_limited_cost, 4)
+    return maximum(sqrt(sqrt(limited)), gemm_floor)
 
 
 @equation(source=LEFT_OUT)
@@ -413,13 +450,18 @@ def gemm_bound(
     gemm_cast_time,
     gemm_operations,
     gemm_rate,
+    gemm_limited_cost,
     gemm_dram_time,
     product_time,
     gemm_output_time,
 ):
-    """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results."""
+    """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results.
+
+    Tensor units take the time of their rate or of their energy.
+    """
     start = gemm_start_time + gemm_cast_time
     tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
+    tensor = maximum(tensor, gemm_operations * gemm_limited_cost)
     work = maximum(tensor, gemm_dram_time)
     bound = where(gemm_dram_time > tensor, 2.0, 1.0)
     bound = where(product_time > 2 * work, 3.0, bound)
@@ -443,18 +485,17 @@ def gemm_efficiency(
     product_columns,
     product_depth,
     gemm_cast_bytes,
-    gemm_dram_rate,
-    gemm_output_ratio,
+    gemm_output_rate,
+    gemm_limited_cost,
     gemm_floor,
     gemm_peak,
 ):
     """Operations per second divided by the printed rate. [ratio]"""
     start = (gemm_start_time + gemm_cast_time) / gemm_operations
-    output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / (
-        gemm_dram_rate * gemm_output_ratio
-    )
+    output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / gemm_output_rate
+    cost = sqrt(sqrt(power(product_cost + start + output, 4) + power(gemm_limited_cost, 4)))
     most = divide(gemm_operations, gemm_floor, at_zero=math.inf)
-    return divide(minimum(1 / (product_cost + start + output), most), gemm_peak, at_zero=0.0)
+    return divide(minimum(1 / cost, most), gemm_peak, at_zero=0.0)
 
 
 # --- power

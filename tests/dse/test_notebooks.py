@@ -37,9 +37,9 @@ def check_tensor(names: Names) -> None:
     for columns, fill in names["fills"].items():
         assert fill == pytest.approx(tiles[columns] / (132 * waves[columns]), abs=5e-4)
     assert names["best"] == 8448
-    assert names["step"] == pytest.approx(9 / 8, rel=0.01)
+    assert 1.09 < names["step"] < 9 / 8  # the power limit hides a part of the step
     bounds = names["bounds"]
-    assert [bounds[rows] for rows in (1, 324, 325, 8192)] == ["memory"] * 2 + ["tensor"] * 2
+    assert [bounds[rows] for rows in (1, 361, 362, 8192)] == ["memory"] * 2 + ["tensor"] * 2
     [panel] = names["figure"].axes
     without, fitted = panel.get_lines()[:2]
     assert (without.get_ydata() <= fitted.get_ydata() + 1e-9).all()
