@@ -2,9 +2,10 @@
 
 The files go to ``dse/data/fits``. Rows are times of TensorRT-LLM (``llm_kernels``; see its README).
 Each number type is fitted in turn: the numbers of the GPU to 16-bit products, then two numbers to
-each further type. Rows far from the fit count less (weights as of a Huber loss). The ends of
-intervals are quantiles of measured over predicted times of the pairs (n, k) that a fit to the other
-half of the pairs left out.
+each further type. Rows far from the fit count less (weights as of a Huber loss, first by distance
+from the numbers of a machine without a fit). The ends of
+intervals are means of two quantiles of measured over predicted times: of the pairs (n, k) that a
+fit to the other half of the pairs left out, and of all pairs by the shipped fit.
 
 ``python docs/gemm_fits.py ../shared/data power`` prints the numbers of power, which are defaults of
 all machines, and the errors of the half of the pairs that they were not fitted to. With ``shared``
@@ -42,9 +43,8 @@ GPU_NUMBERS = (
     "gemm_start_time",
     "gemm_dram_share",
     "gemm_operand_bytes_per_cycle",
-    "gemm_wave_overlap",
-    "gemm_output_ratio",
-    "gemm_bf16_share",
+    "gemm_result_ratio",
+    "gemm_operation_energy",
 )
 #: Rows of a fit, and the error [ratio] beyond which a row counts less.
 ROWS, FAR = 1200, 0.05
@@ -70,8 +70,9 @@ def fit_type(rows: pd.DataFrame, machine: str, dtype: str, known: dict[str, floa
     """Return the fit of a number type; ``known`` are the numbers of the GPU."""
     sample = rows.sample(min(ROWS, len(rows)), random_state=0)
     free = GPU_NUMBERS if dtype == "bf16" else (f"gemm_{dtype}_share", f"gemm_{dtype}_cast_time")
-    weights = np.ones(len(sample))
-    for _ in range(2):
+    off = predict(sample, machine, dtype, known) / sample.time.to_numpy() - 1
+    for _ in range(3):
+        weights = 1 / np.sqrt(1 + np.square(off / FAR))
         fit = dse.fit(
             "gemm",
             columns(sample),
@@ -83,7 +84,7 @@ def fit_type(rows: pd.DataFrame, machine: str, dtype: str, known: dict[str, floa
             weights=weights,
             left_out="hat",
         )
-        weights = 1 / np.sqrt(1 + np.square(fit.residuals["time"] / FAR))
+        off = fit.residuals["time"]
     return fit
 
 
@@ -117,13 +118,13 @@ def write(folder: Path, gpu: str) -> None:
     rows = read(folder, gpu)
     ends: dict[str, float] = {}
     errors: dict[str, Any] = {}
+    quantiles: dict[str, list[Any]] = {}
     half = fit_types(rows[rows.half == 0], machine)
     for dtype, fit in half.items():
         rest = rows[(rows.half == 1) & (rows["dtype"] == dtype)]
         values = {**half["bf16"].set, **fit.set}
         ratio = rest.time.to_numpy() / predict(rest, machine, dtype, values)
-        low, high = np.quantile(ratio, [0.05, 0.95])
-        ends |= {f"gemm_{dtype}_error_low": float(low), f"gemm_{dtype}_error_high": float(high)}
+        quantiles[dtype] = [np.quantile(ratio, [0.05, 0.95])]
         off = np.abs(1 / ratio - 1)
         errors[dtype] = {
             "rows": len(rest),
@@ -132,8 +133,16 @@ def write(folder: Path, gpu: str) -> None:
             "p90": float(np.quantile(off, 0.9)),
             "largest": float(off.max()),
         }
-        print(gpu, dtype, errors[dtype], low, high, flush=True)
+        print(gpu, dtype, errors[dtype], *quantiles[dtype], flush=True)
     fits = fit_types(rows, machine)
+    for dtype, fit in fits.items():
+        part = rows[rows["dtype"] == dtype]
+        ratio = part.time.to_numpy() / predict(
+            part, machine, dtype, {**fits["bf16"].set, **fit.set}
+        )
+        quantiles[dtype].append(np.quantile(ratio, [0.05, 0.95]))
+        low, high = map(float, np.mean(quantiles[dtype], axis=0))
+        ends |= {f"gemm_{dtype}_error_low": low, f"gemm_{dtype}_error_high": high}
     tree = join_fits([fit.saved_fit for fit in fits.values()]).to_dict()
     tree["set"] = ends
     data = (folder / "llm_kernels" / f"gemm_{gpu}.parquet").name
@@ -212,15 +221,15 @@ SHARED = {
     "gemm_start_cycles": (5e3, 5e4),
     "gemm_dram_share": (0.8, 1.0),
     "gemm_operand_ratio": (1.0, 10.0),
-    "gemm_wave_overlap": (0.8, 1.0),
     "gemm_cache_ratio": (1.0, 10.0),
-    "gemm_result_ratio": (1.0, 10.0),
-    **{f"gemm_{dtype}_share": (0.7, 1.0) for dtype in TYPES.values()},
+    "gemm_result_ratio": (0.3, 10.0),
+    "gemm_unit_energy": (5e-11, 1e-9),
+    **{f"gemm_{dtype}_share": (0.7, 1.0) for dtype in TYPES.values() if dtype != "bf16"},
     **{f"gemm_{dtype}_cast_time": (5e-6, 1e-4) for dtype in TYPES.values() if dtype != "bf16"},
 }
 MACHINE = ["n_sms", "rated_sms", "core_clock", "boost_clock", "mem_bandwidth", "l2_bandwidth"]
 MACHINE += ["l2_size", "l2_partitions", "multicast_sms", "tensor_bf16_flops", "tensor_fp8_flops"]
-MACHINE += ["tensor_fp4_flops", "tensor_int8_ops"]
+MACHINE += ["tensor_fp16_flops", "tensor_fp4_flops", "tensor_int8_ops", "seconds_per_joule"]
 
 
 def read_shared(folder: Path, count: int) -> dict[str, list[tuple[pd.DataFrame, dict[str, float]]]]:

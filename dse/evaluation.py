@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: str | Model,
+    model: str | Path | Model,
     *,
-    machine: str | Sequence[str] | None = None,
-    workload: str | Sequence[str] | None = None,
+    machine: str | Path | Sequence[str] | None = None,
+    workload: str | Path | Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     prefer: str | None = None,
     fit: Any = None,
@@ -66,19 +67,20 @@ def evaluate(
     10.0
     """
     from dse.inputs.fit_file import read_fits
-    from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
+    from dse.inputs.merge import by_quantity_name, entry_name, merge_inputs, with_declared
     from dse.inputs.provenance import provenance_attributes
     from dse.study.possible import all_indices, impossible_points
     from dse.uncertain.assumed_draws import output_intervals
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
 
-    joined = with_declared(load_model(model, prefer=prefer), workload)
+    entries: dict[str, Any] = {"machine": machine, "workload": workload}
+    listed = {kind: names for kind, names in entries.items() if isinstance(names, (list, tuple))}
+    entries = {k: v if k in listed else entry_name(k, v) for k, v in entries.items()}
+    joined = with_declared(load_model(model, prefer=prefer), entries["workload"])
     outputs = None if outputs is None else texts_of(outputs, "outputs")
     outputs, values = (by_quantity_name(joined.names_by_symbol, v) for v in (outputs, values))
     arrays, sizes, coords = _arrays(values, joined)
-    entries: dict[str, Any] = {"machine": machine, "workload": workload}
-    listed = {kind: names for kind, names in entries.items() if isinstance(names, (list, tuple))}
     parts = merge_inputs(
         joined,
         [parse_axis(kind, names, joined.quantities) for kind, names in listed.items()],
@@ -105,11 +107,10 @@ def evaluate(
         Axis(name=n, kind="index", coordinate=np.arange(size), values=np.arange(float(size)))
         for n, size in sizes.items()
     ]
-    axes = [*parts.axes, *indices]
-    grid = parts.build_grid(outputs, axes=axes, values=given, labels=parts.labels)
+    grid = parts.build_grid(axes=[*parts.axes, *indices], values=given, outputs=outputs)
     text = json.dumps({"model": joined.name} | entries)
     if failed := failures_of(grid, grid.outputs):
-        warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
+        warnings.warn("; ".join(failure_lines(failed)), stacklevel=3)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
     if passed := impossible_points(grid, parts, all_indices(grid)):

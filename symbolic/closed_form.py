@@ -16,6 +16,7 @@ from symbolic.errors import DseError
 from symbolic.exact import replace_rounding, to_exact
 from symbolic.expression import parse_output
 from symbolic.graph import Graph
+from symbolic.node import is_readable
 from symbolic.ops import SYMPY, Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity
 from symbolic.statistics import Statistic, StatisticName
@@ -135,8 +136,9 @@ def _decimal(value: Any) -> Any:
 
 
 def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -> str:
-    if eq.table:
-        right = f"\\mathrm{{table}}\\left({', '.join(names[need] for need in eq.inputs)}\\right)"
+    if eq.table or not is_readable(eq.node):
+        kind, inputs = "table" if eq.table else "function", ", ".join(names[n] for n in eq.inputs)
+        right = f"\\mathrm{{{kind}}}\\left({inputs}\\right)"
     else:
         expression = replace_rounding(to_sympy(eq.node, model.quantities, _decimal))
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}

@@ -455,7 +455,10 @@ class _Parser:
             if fits:
                 self.index += 2
                 self._skip_argument_name("rule")
-                rule = rules[axis.text] = require_number(source, self._parse_expression(0))
+                rule = self._parse_expression(0)
+                if isinstance(rule.label, str):  # of an axis of labels
+                    rule = replace(rule, value=Node("constant", (rule.label,)), label=None)
+                rules[axis.text] = require_number(source, rule)
                 if statistics_of([rule.node]):
                     source.fail("a rule contains no statistic: give it a name", rule.start)
                 if row := self.quantities.get(axis.text):
@@ -543,6 +546,19 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
         return ops.reference(text.strip())  # a statistic stored in a Dataset, named by its text
     parser = _Parser(text, quantities)
     return require_number(parser.formula, parser.parse()).node
+
+
+def formula_unit(text: str, quantities: Mapping[str, Quantity]) -> str:
+    """Return the unit of a formula: that of a quantity or statistic, or the base unit.
+
+    >>> from symbolic.quantities import TABLE
+    >>> formula_unit("max(time, 1 ms)", TABLE), formula_unit("time / time", TABLE)
+    ('s', '')
+    """
+    if text in quantities:
+        return quantities[text].unit
+    parser = _Parser(text, quantities)
+    return parser._statistic_unit(parser.parse())
 
 
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:

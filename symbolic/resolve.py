@@ -23,7 +23,7 @@ class _Resolver:
         model: EquationSet,
         values: Mapping[str, Node | None],
         switches: Mapping[str, str],
-        varying_switches: Mapping[str, Node],
+        varying_switches: Mapping[str, Mapping[str, Node]],
     ) -> None:
         self.model = model
         self.values = values
@@ -41,35 +41,46 @@ class _Resolver:
         return other
 
     def equation(self, name: str) -> Equation | None:
-        for switch, settled in self.varying_switches.items():
+        for switch, labels in self.varying_switches.items():
             if any(switch in eq.when for eq in self.variants.get(name, ())):
-                return self.switched_equation(name, switch, settled)
+                return self.switched_equation(name, switch, labels)
         return self.select_equation(name, self.switches)
 
-    def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return an equation of a quantity, with a choice between the last two labels of a switch.
+    def switched_equation(
+        self, name: str, switch: str, labels: Mapping[str, Node]
+    ) -> Equation | None:
+        """Return an equation of a quantity that chooses between the labels of a switch.
 
-        The last label applies where ``condition`` holds, and the label before the last elsewhere.
+        The first label applies where its condition holds, and so on; the last applies elsewhere.
         """
-        *_, without, within = self.model.quantity(switch).labels or ()
-        units = self.select_equation(name, {**self.switches, switch: within})
-        plain = self.select_equation(name, {**self.switches, switch: without})
-        if units is None or plain is None:
-            return None
+        chosen = {}
+        for label in labels:
+            other = copy(self)
+            other.switches = {**self.switches, switch: label}
+            other.varying_switches = {**self.varying_switches}
+            del other.varying_switches[switch]
+            eq = other.equation(name)
+            if eq is None or eq.table:
+                return None
+            chosen[label] = eq
         given = {  # where the quantity is not given, the value is unused
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
         }
-        node = where(condition, substitute(units.node, given), plain.node)
+        *others, last = chosen
+        node = chosen[last].node
+        for label in reversed(others):
+            node = where(labels[label], substitute(chosen[label].node, given), node)
+        sources = [f"{chosen[label].source} where {switch} is {label}" for label in others]
         return Equation(
             name=name,
             function=lambda *_: node,
             inputs=references(node),
-            source=f"{units.source}, or {plain.source} where {switch} is {without}",
-            when={**units.when, switch: "auto"},
-            flags=units.flags,
-            symbol=plain.symbol,
+            source=f"{', '.join(sources)}, else {chosen[last].source}",
+            when={**chosen[last].when, switch: self.switches[switch]},
+            flags=chosen[last].flags,
+            symbol=chosen[last].symbol,
         )
 
     def select_equation(self, name: str, switches: Mapping[str, str]) -> Equation | None:
@@ -218,7 +229,7 @@ def resolve(
     model: EquationSet,
     *,
     values: Mapping[str, Node | None],
-    switches: Mapping[str, str] | None = None,
+    switches: Mapping[str, str | Mapping[str, Node]] | None = None,
     outputs: Iterable[str] | None = None,
     where: Iterable[str] = (),
 ) -> Graph:
@@ -226,32 +237,36 @@ def resolve(
 
     ``values`` maps a quantity to None if it is a leaf of the grid, or to a formula of other
     quantities. In the formula of a quantity, the quantity's own name means the model's definition.
-    Switches without a label in ``switches`` have defaults. In the graph's ``switches``, ``auto`` is
-    replaced by its meaning (see :class:`symbolic.quantity.Quantity`). But if the meaning differs
-    along an axis, ``auto`` stays, and equations choose between two variants. All quantities of the
-    user's constraints ``where`` are required; a rule of the model applies only if all its
-    quantities are known.
+    Switches without a label in ``switches`` have defaults. A switch may have several labels there,
+    each with the condition where it applies. In the graph's ``switches``, ``auto`` is replaced by
+    its meaning (see :class:`symbolic.quantity.Quantity`). But if the meaning differs along an axis,
+    ``auto`` stays; the labels of other switches that vary are joined by "or". Equations then choose
+    between variants. All quantities of the user's constraints ``where`` are required; a rule of the
+    model applies only if all its quantities are known.
 
     Raise a :class:`GraphError` if an input is missing, has two definitions or is part of a cycle.
     """
     for name in values:
         model.quantity(name)
     chosen = {name: str(row.default) for name, row in model.quantities.items() if row.is_switch}
-    for name, label in (switches or {}).items():
+    varying: dict[str, Mapping[str, Node]] = {}
+    for name, given in (switches or {}).items():
         row = model.quantity(name)
-        if row.labels is None or label not in row.labels:
-            raise UnknownNameError(
-                f"{name} = {label!r} is no choice: expected one of {', '.join(row.labels or ())}"
-                f"{nearest_hint(label, row.labels or ())}"
-            )
-        chosen[name] = label
-    varying: dict[str, Node] = {}
+        for label in (given,) if isinstance(given, str) else given:
+            if row.labels is None or label not in row.labels:
+                raise UnknownNameError(
+                    f"{name} = {label!r} is no choice: expected one of "
+                    f"{', '.join(row.labels or ())}{nearest_hint(label, row.labels or ())}"
+                )
+        if not isinstance(given, str):
+            varying[name] = given
+        chosen[name] = given if isinstance(given, str) else " or ".join(given)
     for name, label in chosen.items():
         if label == "auto" and model.quantity(name).settled_by:
             *_, without, within = model.quantity(name).labels or ()
             settled = _switch_condition(model, values, name)
             if isinstance(settled, Node):
-                varying[name] = settled
+                varying[name] = {within: settled, without: constant(True)}
             else:
                 chosen[name] = within if settled else without
     wanted = tuple(dict.fromkeys(model.outputs if outputs is None else outputs))

@@ -51,7 +51,7 @@ from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, neare
 from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
 from symbolic.library import read_text_or_empty
 from symbolic.model import Model
-from symbolic.quantities import TABLE, Quantity
+from symbolic.quantities import TABLE, Quantity, text_unit
 from symbolic.safe_text import one_line
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -166,8 +166,9 @@ class Entry(DisplayMixin):
 
     def _answer(self) -> Answer:
         data = self._data()
+        why = {n: v.get("source") or f"assumed: {v['assumed']}" for n, v in data["values"].items()}
         rows = [
-            [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
+            [name, (row["value"], text_unit(name, row["unit"])), why[name]]
             for name, row in data["values"].items()
         ]
         closed = [[n, shorten(lacking)] for n, lacking in data.get("closed_models", {}).items()]
@@ -421,26 +422,16 @@ def with_assumed_values(entry: Entry) -> Entry:
 
 
 def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
-    """Return the fitted values that a machine without measurements takes from a relative.
-
-    If power limits the relative's speed, attained shares are scaled by the ratio of
-    power / rate between this machine and the relative.
-    """
+    """Return the fitted values that a machine without measurements takes from a relative."""
     row = _relatives()["fits"].get(entry.name)
     if row is None:
         return {}
-    relative = _load("machine", row["of"], None, (), ())
-    factor = 1.0
-    if scale := row.get("scale"):
-        factor = entry_number(entry, scale) / entry_number(relative, scale)
-    result = {}
-    for name, value in fitted_values(relative.name).items():
-        if "_error_" not in name:
-            scaled = name in _relatives()["scaled_fits"]
-            number = min(float(value.value) * factor, 0.95) if scaled else value.value
-            text = f"as {relative.name} in {value.fit}: {row['why']}"
-            result[name] = Value(value=number, assumed=text, fit=value.fit)
-    return result
+    relative = _load("machine", row["of"], None, (), ()).name
+    return {
+        name: replace(value, source="", assumed=f"as {relative} in {value.fit}: {row['why']}")
+        for name, value in fitted_values(relative).items()
+        if "_error_" not in name
+    }
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:

@@ -32,8 +32,8 @@ _KEYS = {
 class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``), with its origin.
 
-    ``holds_for`` has the numbers that other quantities had when the value was counted (None for a
-    quantity with a formula). With other numbers the value is invalid. ``spread`` is the share by
+    ``holds_for`` has the numbers for which the value was counted, by quantity (None for a quantity
+    with a formula). With other numbers the value is invalid. ``spread`` is the share by
     which an assumed number may be too small or too large. ``fit`` is the name of the shipped fit
     that the value comes from.
     """
@@ -41,7 +41,7 @@ class Value:
     value: float | str
     source: str = ""
     assumed: str = ""
-    holds_for: tuple[tuple[str, float | None], ...] = ()
+    holds_for: tuple[tuple[str, tuple[float, ...] | None], ...] = ()
     spread: float = 0.0
     fit: str = ""
 
@@ -128,7 +128,8 @@ def _value(
         raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
     if not isinstance(item, dict):
         raise source.error(keys, f"{name} = {_toml(item)} has no source: write {name} = {_EXAMPLE}")
-    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for", "spread"))
+    known = ("value", "source", "assumed", "holds_for", "spread", "counted")
+    _check_keys(source, keys, item, known)
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:
         given = "both source and assumed" if origins else "neither source nor assumed"
@@ -172,15 +173,15 @@ def _check_keys(
 
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
-) -> tuple[tuple[str, float | None], ...]:
+) -> tuple[tuple[str, tuple[float, ...] | None], ...]:
     """Return the quantities on which a value depends, with the numbers for which the value holds.
 
-    The number is None for a quantity with a formula.
+    These are the quantity's value, or all that it has under ``counted``; None for a formula.
     """
     keys = ("values", name, "holds_for")
     if not isinstance(names, list):
         raise source.error(keys, f"{name}: holds_for = {_toml(names)}, expected a list of names")
-    pairs = []
+    pairs: list[tuple[str, tuple[float, ...] | None]] = []
     for each in names:
         item = values.get(each) if isinstance(each, str) else None
         number = item.get("value") if isinstance(item, dict) else None
@@ -190,7 +191,14 @@ def _parse_holds_for(
                 f"{name} holds for a value of {_toml(each)}, to which this file gives no number: "
                 "expected names of quantities with numbers or formulas under [values]",
             )
-        pairs.append((each, None if isinstance(number, str) else float(number)))
+        if item is None or isinstance(number, str):
+            pairs.append((each, None))
+            continue
+        counted = item.get("counted", [number])
+        if not isinstance(counted, list) or not all(isinstance(x, (int, float)) for x in counted):
+            wrong = f"{each}: counted = {_toml(counted)}, expected a list of numbers"
+            raise source.error(("values", each, "counted"), wrong)
+        pairs.append((each, tuple(map(float, counted))))
     return tuple(pairs)
 
 

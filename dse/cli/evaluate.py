@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
 #: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
+#: Above this number of assumed inputs, only their names are printed.
+_MAX_ASSUMED = 12
 #: A jump is near a configuration if a quantity has to change by at most this share.
 _NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
@@ -149,8 +151,14 @@ def explain_rows(answer: Answer, study: StudyData, where: Sequence[str] = ()) ->
     passed = impossible_winners(study, answer.data["rows"])
     answer = without_impossible(answer, passed)
     intervals, assumed = assumed_intervals(study, answer.data["rows"], where)
+    entries = dict.fromkeys(each.entry for each in assumed)
     notes = [*answer.notes, *(each.text for each in passed)]
-    notes += [f"assumed: {each.text}" for each in assumed]
+    texts = [f"assumed: {each.text}" for each in assumed]
+    if len(texts) > _MAX_ASSUMED:
+        own = {of: [each.name for each in assumed if each.entry == of] for of in entries}
+        texts = [f"assumed of {of}: {', '.join(names)}" for of, names in own.items()]
+        texts.append("assumed: --json lists the values, their ranges and why")
+    notes += texts
     more: dict[str, Any] = {"impossible": [each.to_dict() for each in passed]} if passed else {}
     if assumed:
         more |= {"assumed": [each.to_dict() for each in assumed], "intervals": intervals}

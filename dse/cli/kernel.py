@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from dse.cli.options import (
 )
 from symbolic.answer import Answer, Table
 
-_BLOCK = "Size of a block in threads, default: 256; repeat it for a table of several blocks"
+_BLOCK = "Size of a block in threads, default: 256; repeat it to count several blocks"
 _GRID = (
     "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: the grid that the "
     "kernel's bounds checks need, else one block, to represent all"
@@ -61,9 +62,6 @@ _OUT = "File for the workload, or for a table of variants; default: print the wo
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
 def kernel(
     path: str,
-    entry: str,
-    times: dict[str, float],
-    define: dict[str, str],
     out: str | None,
     include: Sequence[str],
     **options: Any,
@@ -73,18 +71,33 @@ def kernel(
     CUDA source is compiled and disassembled, which needs the extra kernels. The count of an
     instruction is the product of the trip counts of its loops and the fractions of its branches.
     If one of these depends on the data, give it by --times. A cubin may come from any compiler,
-    such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
+    such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra. A
+    comment "// dse: --set n=4096 --grid n/256" in the source gives options that are left out.
     """
-    macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
+    from dse.analysis.launch import LaunchOptions, merge_launch, source_launch
+
     if len(options["block"]) == 1:
         (options["block"],) = options["block"]
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
+        if options["profile"] is None:  # else it has the launches
+            text = Path(path).read_text("utf-8", errors="ignore")
+            own = {each.name: options[each.name] for each in fields(LaunchOptions)}
+            options |= asdict(merge_launch(LaunchOptions(**own), source_launch(text, path)))
+        macros = {k: split_list([v]) if "," in v else v for k, v in options["define"].items()}
+        options |= {"define": macros}
         options = nonempty_options(options) | {"progress": True}
-        result = dse.kernel(path, times, entry, define=macros, **options)
+        blocks = options.get("block", ())
+        several_blocks = any(isinstance(each, tuple) for each in blocks)
+        if several_blocks and str(out).endswith(".toml"):
+            from dse.cuda.instruction_counts import join_blocks
+
+            each = [{**options, "block": block} for block in blocks]
+            result, several_blocks = join_blocks([dse.kernel(path, **one) for one in each]), False
+        else:
+            result = dse.kernel(path, **options)
     if options.get("profile") is not None:
         return _profile_comparison(result, out)
-    several_blocks = any(isinstance(each, tuple) for each in options.get("block", ()))
     if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())

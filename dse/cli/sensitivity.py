@@ -12,12 +12,7 @@ import click
 
 import dse
 from dse.cli.command import Source, command, source_argument
-from dse.cli.options import (
-    figure_option,
-    names_option,
-    values_option,
-    where_option,
-)
+from dse.cli.options import figure_option, names_option, values_option, where_option
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 from symbolic.safe_text import one_line
@@ -29,6 +24,7 @@ _AT = "Value of an axis at which elasticities are given; separate several by com
 #: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
 _SHARES = ("first", "total", "low", "high")
+_AT = "Value of an axis at which elasticities are given; separate several by commas, or repeat"
 _SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
 _EACH = ("mean", "std", "counted", "points", "value")
 

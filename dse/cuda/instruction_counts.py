@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -18,6 +18,7 @@ from dse.cuda.source import demangle
 from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, DisplayMixin, Table
+from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 
 #: For each quantity, the classes of instructions (:mod:`dse.cuda.instructions`) that it counts.
@@ -66,29 +67,24 @@ FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 class KernelCounts(DisplayMixin, Mapping[str, float]):
     """Quantities of a kernel at a launch, by their names.
 
-    Attributes
-    ----------
-    formulas : mapping
-        Formulas of quantities that depend on arguments of the launch.
-    declared : mapping
-        Quantities of this kernel alone, with meaning and value or formula: its arguments, values
-        that depend on data, and how often parts of it run.
-    numbers : mapping
-        Average instructions of a warp by class and in total (``all``); memory requests, and sectors
-        per request; ``flops`` of a thread; ``floating``: floating-point instructions including
-        special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain.
-    origin : str
-        File, kernel and architecture.
-    assumed : mapping
-        Assumptions, by the quantities that they concern.
-    left_out : sequence of str
-        Source code that was not compiled, as it is not for the device, and why.
-    holds_for : mapping
-        Quantities that were enumerated for this launch, with the names of the arguments and sizes
-        that they depend on. A study that changes one of these is refused.
-    labels : mapping
-        Labels of the kernel: ``tensor_type``, the number type of its tensor instructions.
+    Attributes:
+        formulas (mapping): Formulas of quantities that depend on arguments of the launch.
+        declared (mapping): Quantities of this kernel alone, with meaning and value or formula: its
+            arguments, values that depend on data, and how often parts of it run.
+        numbers (mapping): Average instructions of a warp by class and in total (``all``); memory
+            requests, and sectors per request; ``flops`` of a thread; ``floating``: floating-point
+            instructions including special functions, as profilers count. ``ilp``: instructions of a
+            block divided by the length of its longest dependent chain.
+        origin (str): File, kernel and architecture.
+        assumed (mapping): Assumptions, by the quantities that they concern.
+        left_out (sequence of str): Source code that was not compiled, as it is not for the device,
+            and why.
+        holds_for (mapping): Quantities that were enumerated for this launch, with the names of the
+            arguments and sizes that they depend on. A study that changes one of these is refused.
+        labels (mapping): Labels of the kernel: ``tensor_type``, the number type of its tensor
+            instructions.
+        counted_blocks (sequence of int): Numbers of threads of the blocks that were counted; empty
+            for one block.
     """
 
     quantities: Mapping[str, float]
@@ -100,6 +96,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    counted_blocks: Sequence[int] = ()
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -140,20 +137,63 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         for name, (_, value) in self.declared.items():
             origin = self.origin if isinstance(value, str) else "given with the launch"
             lines.append(value_line(name, toml_number(value), "source", origin))
-        for name, value in self.quantities.items():
+        texts = {
+            n: toml_number(self.formulas.get(n, value)) for n, value in self.quantities.items()
+        }
+        for name, text in {**texts, **{n: toml_value(v) for n, v in self.labels.items()}}.items():
             why = self.assumed.get(name)
             source = ("assumed", why) if why else ("source", self.origin)
-            line = value_line(name, toml_number(self.formulas.get(name, value)), *source)
+            line = value_line(name, text, *source)
             if inputs := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
+            if name == _BLOCK and self.counted_blocks:
+                line = f"{line[:-2]}, counted = {toml_value(list(self.counted_blocks))} }}"
             lines.append(line)
-        for name, label in self.labels.items():
-            why = self.assumed.get(name)
-            source = ("assumed", why) if why else ("source", self.origin)
-            lines.append(value_line(name, toml_value(label), *source))
         return "\n".join(lines) + "\n"
 
 
+def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
+    """Return the counts of several blocks as formulas of ``threads_per_block``.
+
+    Raise a DseError if two blocks have equally many threads, or shapes of different dimensions.
+    """
+    threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
+    if len({*threads}) < len(threads) or any({*each} != {*first} for each in counts):
+        raise DseError(
+            f"blocks of {', '.join(map(str, threads))} threads: a workload file holds blocks of "
+            "different numbers of threads and equal dimensions; write a file for each of the "
+            "others, or a table (--out OUT.csv)"
+        )
+
+    def join(values: Sequence[float | str]) -> float | str:
+        text = values[-1]
+        for size, value in zip(threads[-2::-1], values[-2::-1], strict=True):
+            text = f"where({_BLOCK} == {size}, {value}, {text})"
+        return values[0] if len({*values}) == 1 else text
+
+    values = {n: join([each.formulas.get(n, each[n]) for each in counts]) for n in first}
+    formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
+    inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
+    return replace(
+        first,
+        formulas=formulas,
+        declared={
+            n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
+            for one in counts
+            for n, (text, _) in one.declared.items()
+        },
+        assumed={n: why for each in reversed(counts) for n, why in each.assumed.items()},
+        holds_for={
+            n: sorted({*names, _BLOCK})
+            for n, names in inputs.items()
+            if n != _BLOCK
+            and (names or any(formulas.get(n) != each.formulas.get(n) for each in counts))
+        },
+        counted_blocks=threads,
+    )
+
+
+_BLOCK = "threads_per_block"
 _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
@@ -333,6 +373,14 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
+    for name, of in (
+        ("longest_warp_insts", every),
+        ("longest_warp_loads", counts["load_requests"]),
+    ):
+        ratio = launch.longest_per_mean((runs, many) for (_, runs), many in of.items())
+        if ratio > 1.05:  # a guard of bounds in some blocks is no uneven work
+            values[name] = round(ratio, 6)
+            inputs[name] = _union(tally.required_inputs(runs) for _, runs in of)
     if function.registers:  # PTX does not state the number of registers
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)

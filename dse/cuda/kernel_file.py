@@ -477,7 +477,8 @@ def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
                 f"{name} = {tuple(values)}: expected one to three whole numbers from 1 on"
             )
         if number > most:
-            raise DseError(f"{name} = {number:.0f} along {axis}: expected at most {most}")
+            several = " (repeat --block for several blocks)" if name == "block" else ""
+            raise DseError(f"{name} = {number:.0f} along {axis}: expected at most {most}{several}")
     x, y, z = (*map(int, values), 1, 1)[:3]
     return x, y, z
 

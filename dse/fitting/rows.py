@@ -286,10 +286,8 @@ class FitCase:
             for over, supplied in self.parts.tables.items()
         }
         return self.parts.build_grid(
-            self.targets,
             axes=[axis],
             values={**self.parts.values, **leaves, **values},
-            labels=self.parts.labels,
             tables=tables,
             constraints=where,
         )

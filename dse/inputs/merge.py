@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dse.catalog.entries import Entry, machine, workload
 from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import LAW_READERS, contents, read_label
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.expression import parse_value, rewrite_formula
@@ -24,6 +25,8 @@ from symbolic.units import is_unit
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from sweeps.grid.grid import Grid
 
 
 def find_invalid_values(
@@ -38,37 +41,38 @@ def find_invalid_values(
     pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
     for name, entry in pairs:
         value = entry.values.get(name)
-        for other, number in value.holds_for if value else ():
+        for other, numbers in value.holds_for if value else ():
             in_file = entry.values.get(other)
             now = changed.get(other, in_file.value if in_file else None)
-            if name in reasons or (number is None and other not in changed):
+            if name in reasons or (numbers is None and other not in changed):
                 continue
-            if number is None:
+            if numbers is None:
                 formula = in_file.value if in_file else ""
                 reasons[name] = (
                     f"{name} of the workload {entry.name} follows from {other} = {formula}, and "
                     f"the study gives {other} itself: give what is in this formula, count the "
-                    f"kernel for each block (dse kernel --block X,Y --block X,Y), or give {name} "
-                    "yourself"
+                    "kernel for each block in one file (dse kernel --block X,Y --block X,Y --out "
+                    f"FILE.toml), or give {name} yourself"
                 )
-            elif not _is_always_equal(now, number):
+            elif not _is_always_among(now, numbers):
+                known = " or ".join(f"{number:.15g}" for number in numbers)
                 reasons[name] = (
-                    f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
+                    f"{name} of the workload {entry.name} was counted for {other} = {known} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
-                    "these values (dse kernel; a table of blocks with --block for each), leave "
-                    f"{other} at {number:.15g}, or give {name} yourself"
+                    "these values (dse kernel --block for each, in one file), leave "
+                    f"{other} at {known}, or give {name} yourself"
                 )
     return reasons
 
 
-def _is_always_equal(value: Any, number: float) -> bool:
+def _is_always_among(value: Any, numbers: Sequence[float]) -> bool:
     if isinstance(value, Leaf):
         value = value.array
     if isinstance(value, Axis):
         value = value.values
     if isinstance(value, (Node, str)) or value is None:
         return False
-    return bool(np.all(np.asarray(value) == number))
+    return bool(np.isin(value, numbers).all())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +122,7 @@ class StudyInputs:
     values: Mapping[str, float | Node | Leaf]
     labels: Mapping[str, str]
     switches: Mapping[str, str]
-    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]]
+    tables: Mapping[str, Mapping[str, Sequence[Any]]]
     origins: Mapping[str, str | Mapping[str, str]]
     assumptions: tuple[str, ...]
     laws: Mapping[str, str]
@@ -133,11 +137,18 @@ class StudyInputs:
         """Labels that are the same in all configurations, including machine and workload."""
         return {**self.entries, **self.labels}
 
-    def build_grid(self, outputs: Sequence[str], **changes: Any) -> Grid:
-        """Return the grid of the inputs, with changed arguments of ``build_grid``."""
+    def build_grid(self, **changes: Any) -> Grid:
+        """Return the grid of the inputs; ``changes`` replace or add arguments."""
         names = ("axes", "values", "switches", "tables", "invalid_values")
-        inputs = {name: getattr(self, name) for name in names} | {"labels": self.fixed_labels}
-        return build_grid(self.model, outputs=outputs, **{**inputs, **changes})
+        given = {"labels": self.fixed_labels} | {name: getattr(self, name) for name in names}
+        return build_grid(self.model, **{**given, **changes})
+
+
+def entry_name(kind: str, value: object) -> str | None:
+    """Return the name or path of a machine or workload as text; raise DseError if it is neither."""
+    if value is not None and not isinstance(value, (str, PathLike)):
+        raise DseError(f"{kind} = {value!r}: expected a name or a path")
+    return None if value is None else fspath(value)
 
 
 def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:
@@ -203,7 +214,7 @@ def merge_inputs(
     values: dict[str, float | Node | Leaf] = {}
     labels: dict[str, str] = {}
     switches: dict[str, str] = {}
-    tables: dict[str, dict[str, list[float | Node | None]]] = {}
+    tables: dict[str, dict[str, list[Any]]] = {}
     origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
@@ -247,18 +258,17 @@ def merge_inputs(
                         why=value.assumed,
                     )
                     assumed.append(row_of)
-            if row.is_label:
-                of = switches if row.is_switch else labels
-                of[name] = _entry_label(row, loaded, kind, folder)
-                origins[name] = _origin(loaded[0], name)
-                continue
             counted[name] = loaded
+            of = switches if row.is_switch else labels
+            missing = of.pop(name, row.default if row.is_switch else None)
             column: list[Any] = [
-                _set_value(row, entry.values[name].value, model, by_name)
-                if name in entry.values
-                else None
-                for entry in loaded
+                _entry_value(row, each, folder, model, by_name) if name in each.values else missing
+                for each in loaded
             ]
+            if row.is_label and len({*column}) == 1:
+                of[name] = column[0]
+                origins[name] = next(_origin(each, name) for each in loaded if name in each.values)
+                continue
             if kind not in by_name:
                 values[name] = column[0]
                 for table in tables.values():
@@ -296,7 +306,8 @@ def merge_inputs(
         origins[name] = (
             fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
         )
-    laws = contents([*labels.values(), *(label for axis in axes for label in axis.labels)])
+    cells = [cell for table in tables.values() for column in table.values() for cell in column]
+    laws = contents([*labels.values(), *(x for axis in axes for x in axis.labels), *cells])
     for axis in axes:
         if any(label in laws for label in axis.labels):
             origins[axis.name] = {t: laws.get(t, "axis of the study") for t in axis.labels}
@@ -339,18 +350,17 @@ def _origin(entry: Entry, name: str) -> str:
     return f"{entry.name}: {value.source or 'assumed, ' + value.assumed}"
 
 
-def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
-    """Return the label that the files give to a quantity; raise an error if the files differ."""
-    labels = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
-    if len(labels) > 1:
-        raise DseError(
-            f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
-        )
-    first = next((entry for entry in entries if row.name in entry.values), entries[0])
+def _entry_value(
+    row: Quantity, entry: Entry, folder: PathBase, model: Model, axes: Mapping[str, Axis]
+) -> float | Node | Leaf | str:
+    """Return the value that a file gives to a quantity: a number, a formula, or a label."""
+    value = entry.values[row.name].value
+    if not row.is_label:
+        return _set_value(row, value, model, axes)
     # restrict the paths, because the user did not give them
     if not isinstance(folder, FileScope):
-        folder = FileScope(base_folder(folder), first.path.parent)
-    return read_label(row.name, str(labels.pop()), folder)
+        folder = FileScope(base_folder(folder), entry.path.parent)
+    return read_label(row.name, str(value), folder)
 
 
 def _set_value(

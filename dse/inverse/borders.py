@@ -365,16 +365,16 @@ def _solve_border(model: Model, a: str, b: str, name: str, choice: dict[str, str
 
 
 def _switch_choices(grid: Grid) -> list[dict[str, str]]:
-    """Return the combinations of switch labels that occur, with "auto" replaced by its labels."""
+    """Return the combinations of switch labels that occur, where a switch may have several."""
     used = {switch for eq in grid.model.equations for switch in eq.when}
     result: list[dict[str, str]] = []
     for graph in grid.graphs.values():
-        known = {}
+        known: dict[str, Sequence[str]] = {}
         for switch, label in graph.switches.items():
             if switch in used:
                 row = grid.model.quantities[switch]
                 several = label == "auto" and row.settled_by
-                known[switch] = (row.labels or ())[-2:] if several else (label,)
+                known[switch] = (row.labels or ())[-2:] if several else label.split(" or ")
         for labels in itertools.product(*known.values()):
             choice = dict(zip(known, labels, strict=True))
             if choice not in result:

@@ -291,7 +291,6 @@ def free_quantities(
     if not pinned:
         return _expand_statistics(grid, names)
     result = parts.build_grid(
-        [name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         values=values,
         tables=tables,
         constraints=tuple(dict.fromkeys([*study.where, *where])),

@@ -38,6 +38,7 @@ from dse.plots.data import (
 from dse.plots.style import STYLES, distinct_styles, style_of
 from dse.study.study import StudyData
 from sweeps.grid.goals import texts_of
+from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
@@ -176,14 +177,16 @@ def stack(
 
 
 _MIN_ELASTICITY, _MAX_BARS = 1e-4, 12
+_NAME_WIDTH = 36  # maximum number of characters in a line of a row's name
 
 
 def _ranking_axes(names: Sequence[str], ax: Axes | None, width: float = 6.4) -> tuple[Axes, Any]:
     """Return Axes with a labelled row for each name, and the positions of the rows."""
     from symbolic.quantities import TABLE
 
-    words = {name: textwrap.fill(TABLE[name].meaning, 34) for name in names if name in TABLE}
-    ax = axes_of(ax, width, max(2.6, 1.6 + 0.5 * len(names)))
+    words = {n: textwrap.fill(TABLE[n].meaning, _NAME_WIDTH) for n in names if n in TABLE}
+    row = max(0.5, *(0.2 * len(name.splitlines()) for name in names))  # height in inches
+    ax = axes_of(ax, width, max(2.6, 1.6 + row * len(names)))
     places = label_rows(ax, [f"{name}\n{words[name]}" if name in words else name for name in names])
     if words:
         ax.tick_params(axis="y", labelsize=8)
@@ -299,17 +302,17 @@ def chances(
     same = {n: each[0] for n, each in coords.items() if len({*each}) == 1 < len(each)}
     rows = zip(*(coords[n] for n in coords if n not in same), strict=True)
     varied = [n for n in coords if n not in same]
-    names = [point_text(shown, dict(zip(varied, row, strict=True))) for row in rows]
+    texts = [point_text(shown, dict(zip(varied, row, strict=True))) for row in rows]
+    names = [textwrap.fill(text, _NAME_WIDTH) for text in texts]
     title = str(table.attrs["question"]) + (f", at {point_text(shown, same)}" if same else "")
     label = "chance to be the best"
     names = names or ["the only one"]
     ax = _errors(names, values, errors, label, ax, textwrap.fill(title, 56))
-    unit = str(table.regret.attrs.get("units", "1")).removeprefix("1")
     for place, regret in enumerate(shown.regret.values.tolist()):
         end = float(values[place] + np.nan_to_num(errors[place]))
-        text = f"  {regret:.3g} {unit}".rstrip()
+        text = f"  {value_text(regret, unit_of(table.regret))}"
         ax.annotate(text, (end, place), va="center", fontsize=8)
-    ax.set_xlim(0, 1.25 * float(np.nanmax(values + errors)))
+    ax.set_xlim(0, 1.35 * float(np.nanmax(values + errors)))
     left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
     ax.set_xlabel(f"{label}, with its regret\n(chance of all others: {left:.2g})")
     return ax

@@ -11,6 +11,7 @@ import numpy as np
 from dse.arguments import axis_conditions, require_mapping
 from dse.plots.axes import add_legend, axes_of, format_axis, log_norm, unit_of, use_log_scale
 from dse.plots.data import (
+    MAX_SERIES,
     AxisValues,
     PlotSource,
     check_finite,
@@ -21,10 +22,12 @@ from dse.plots.data import (
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
 from dse.study.study import StudyData
 from dse.verbs.optimum import pareto as front_of
-from sweeps.grid.goals import texts_of
+from sweeps.grid.goals import read_goals, texts_of
 from sweeps.nest.reduce import lower_by_share
+from sweeps.scan.values import DatasetTable
 from symbolic.answer import value_text
 from symbolic.errors import DseError
+from symbolic.ops import references
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,54 +51,77 @@ def pareto(
 ) -> Axes:
     """Draw all configurations in the plane of two objectives, and the Pareto front.
 
-    With ``epsilon``, draw points that cover the front within this share, and a line that no
-    configuration beats. Of a large study, only the front is computed and drawn.
+    The markers show the labels of an axis, such as machines; points of a short front are named by
+    further labels. With ``epsilon``, draw points that cover the front within this share, and a line
+    that no configuration beats. Of a large study, only the front is computed and drawn.
     """
     import xarray as xr
 
-    small, large = texts_of(minimize, "minimize"), texts_of(maximize, "maximize")
-    goals, texts = [*small, *large], texts_of(where, "where")
+    goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     if len(goals) != 2:
-        names = ", ".join(goals) or "none"
-        raise DseError(f"a Pareto front needs two goals, not {names}: name two")
-    query: dict[str, Any] = {"minimize": small or None, "maximize": large or None}
+        given = ", ".join(goal.text for goal in goals)
+        raise DseError(f"a Pareto front needs two goals, not {given}: name two")
+    query: dict[str, Any] = {"minimize": minimize or None, "maximize": maximize or None}
     query |= {"where": texts, "epsilon": epsilon}
     if isinstance(source, StudyData) and source.grid().points > _MAX_RUN:
         query["where"] = [*texts, *axis_conditions(source.grid(), require_mapping(at))]
-        ds = front = plot_data(front_of(source, **query), goals)
-        text = f"the front of {source.grid().points:,} configurations"
+        ds = front = front_of(source, **query)
+        texts, words = (), f"the front of {source.grid().points:,} configurations"
     else:
-        ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
-        front, text = front_of(ds, **query), ""
-    arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in goals))
-    across, up = (array.values.ravel() for array in arrays)
+        names = [n for goal in goals for n in needed_quantities(source, goal.text, texts)]
+        ds = plot_data(source, names, at)
+        front, words = front_of(ds, **query), ""
+    signs, table = [goal.sign for goal in goals], DatasetTable(ds, texts)
+    values, order = table.values(goals)
+    nodes = [goal.node(table.quantities) for goal in goals]
+    used = {str(dim) for name in references(*nodes) for dim in ds[name].dims}
+    dims = [dim for dim in order if dim in used]
+    others = tuple(k for k, dim in enumerate(order) if dim not in used)
+    values = [value.min(axis=others) for value in values]  # infinite where nothing is feasible
+    shown = np.isfinite(values).all(axis=0)
+    across, up = (sign * value[shown] for sign, value in zip(signs, values, strict=True))
+    labels = {
+        name: np.broadcast_to(each.reshape([-1 if d == dim else 1 for d in dims]), shown.shape)
+        for name, (dim, each, _) in table.coordinates.items()
+        if dim in dims and each.dtype.kind not in "iufb"
+    }
+    labels = {n: each[shown] for n, each in labels.items() if len({*each[shown].tolist()}) > 1}
+    named = next((n for n, each in labels.items() if len({*each.tolist()}) <= MAX_SERIES), "")
     step = -(-across.size // _MAX_POINTS)
-    ax = axes_of(ax)
-    rest = STYLES["configurations"]
-    text = text or f"{across.size:,} configurations" + f", every {step:,}th" * (step > 1)
-    look: dict[str, Any] = {"marker": rest.marker, "ms": 4, "color": rest.color, "label": text}
-    ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
-    order = np.argsort(front[goals[0]].values)
-    x, y = (front[name].values[order] for name in goals)
-    stairs = (
-        "steps-post" if goals[0] in small else "steps-pre"
-    )  # the line runs on the side of dominated points
+    words = words or f"{across.size:,} configurations" + f", every {step:,}th" * (step > 1)
+    column = labels[named] if named else np.full(across.size, words)
+    groups, ax = list(dict.fromkeys(column.tolist())), axes_of(ax)
+    looks = distinct_styles(groups, ["front"]) if named else [STYLES["configurations"]]
+    for group, look in zip(groups, looks, strict=True):
+        x, y = (each[column == group][::step] for each in (across, up))
+        style = look.mark_options(5, mew=0.3, zorder=2)
+        ax.plot(x, y, rasterized=across.size > 2000, label=group, **style)
+    ends = DatasetTable(front, ()).values(goals)[0]
+    along = np.argsort(signs[0] * ends[0])
+    x, y = (sign * value[along] for sign, value in zip(signs, ends, strict=True))
+    # the line runs on the side of dominated points
+    stairs = "steps-post" if signs[0] > 0 else "steps-pre"
     style = STYLES["front"].points_options(drawstyle=stairs)
+    style |= {"mfc": "none", "ms": 10} if named else {}
     share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
     ax.plot(x, y, **style, label=f"{share}: {len(x):,} of them")
+    further = [name for name in labels if name != named]
+    for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
+        text = ", ".join(str(front[name].values[along[k]]) for name in further)
+        ax.annotate(text, point, (6, 5), textcoords="offset points", fontsize=8, zorder=7)
     if epsilon:
-        signs = [1 if name in small else -1 for name in goals]
         x, y = (s * lower_by_share(s * v, epsilon) for s, v in zip(signs, (x, y), strict=True))
-        look = STYLES["level"].line_options(drawstyle=stairs)
-        ax.plot(x, y, **look, label="no configuration is better")
-    for axis, name, values in ((ax.xaxis, goals[0], across), (ax.yaxis, goals[1], up)):
-        format_axis(axis, ds[name])
-        if np.isfinite(values).any() and log_norm(values) is not None:
+        style = STYLES["level"].line_options(drawstyle=stairs)
+        ax.plot(x, y, **style, label="no configuration is better")
+    for axis, goal, numbers in ((ax.xaxis, goals[0], across), (ax.yaxis, goals[1], up)):
+        formula = xr.DataArray(numbers, dims="point", name=goal.text)
+        format_axis(axis, ds.get(goal.text, formula))
+        if numbers.size and log_norm(numbers) is not None:
             use_log_scale(ax, axis.axis_name)
-    corner = "lower" if goals[1] in small else "upper"
-    corner += " left" if goals[0] in small else " right"
+    corner = "lower" if signs[1] > 0 else "upper"
+    corner += " left" if signs[0] > 0 else " right"
     ax.set_title(f"better towards the {corner}", fontsize=10)
-    add_legend(ax)
+    add_legend(ax, heading=words if named else "")
     return ax
 
 

@@ -109,7 +109,7 @@ def require_random_inputs(study: Any) -> RandomInputs:
     if study.random_inputs is None:
         raise DseError(
             "no input is random: give quantities laws, as in [random] mem_latency = "
-            '"normal: 600 cycles, 10 %" (random= in Python), or assumed = true for the inputs that '
-            "nobody published for the machine"
+            '"normal: 600 cycles, 10 %" (random= in Python), or [random] assumed = true for the '
+            "inputs that nobody published for the machine"
         )
     return study.random_inputs

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from json import dumps
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +18,7 @@ from dse.inputs.merge import (
     StudyInputs,
     by_quantity_name,
     copy_nested,
+    entry_name,
     merge_inputs,
     with_declared,
     workload_entries,
@@ -65,8 +67,9 @@ class StudyData:
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, str):
+        if not isinstance(self.model, (str, PathLike)):
             raise DseError(f"model = {self.model!r}: expected a name, names joined by +, or a path")
+        object.__setattr__(self, "model", fspath(self.model))
         object.__setattr__(self, "where", texts_of(self.where, "where"))
         if self.outputs is not None:
             object.__setattr__(self, "outputs", texts_of(self.outputs, "outputs"))
@@ -74,9 +77,8 @@ class StudyData:
             if not isinstance(getattr(self, key), Mapping):
                 raise DseError(f"{key} = {getattr(self, key)!r}: expected a mapping from names")
         for key in ("machine", "workload"):
-            value = getattr(self, key)
-            if value is not None and not isinstance(value, str):
-                raise DseError(f"{key} = {value!r}: expected a name or a path")
+            value = entry_name(key, getattr(self, key))
+            object.__setattr__(self, key, value)
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set", "random"):  # a copy: the caller may change its mappings
@@ -134,18 +136,26 @@ class StudyData:
             parse_axis(name, spec, model.quantities, self.folder)
             for name, spec in self.axes.items()
         ]
-        uncertain = None
+        self._cache["uncertain"] = None
+        parts = self._merge(model, axes)
         if self.random:
+            from dse.uncertain.assumed_draws import drawn_quantities, with_drawn
             from dse.uncertain.draws import read_random
 
-            model, laws = self._with_model_error(model, self._laws_with_assumed(model, axes))
+            drawn: dict[tuple[str, str, str], str] = self._cache.setdefault("drawn", {})
+            model, laws = self._with_model_error(model, axes, self._laws_with_assumed(parts))
+            model = replace(model, quantities=drawn_quantities(model.quantities, drawn))
             uncertain = read_random(laws, model.quantities, self.folder)
-        if uncertain is not None:
-            if DRAW in self.axes:
-                raise DseError(f"{DRAW} is the axis of random draws: rename your axis")
-            axes.append(uncertain.axis())
-        self._cache["uncertain"] = uncertain
-        self._cache["parts"] = merge_inputs(
+            if uncertain is not None:
+                if DRAW in self.axes:
+                    raise DseError(f"{DRAW} is the axis of random draws: rename your axis")
+                axes.append(uncertain.axis())
+            self._cache["uncertain"] = uncertain
+            parts = with_drawn(self._merge(model, axes), drawn)
+        self._cache["parts"] = parts
+
+    def _merge(self, model: Model, axes: Sequence[Axis]) -> StudyInputs:
+        return merge_inputs(
             model,
             axes,
             entries={"machine": self.machine, "workload": self.workload},
@@ -154,9 +164,13 @@ class StudyData:
             fit_inputs=self.fit,
         )
 
-    def _laws_with_assumed(self, model: Model, axes: Sequence[Axis]) -> dict[str, Any]:
-        """Return the laws of the study, and on request the laws of inputs that nobody published."""
+    def _laws_with_assumed(self, parts: StudyInputs) -> dict[str, Any]:
+        """Return the laws of the study, and on request the laws of inputs that nobody published.
+
+        Along an axis of machines, an input has a law for each machine that assumes it.
+        """
         from dse.inputs.assumed import used_inputs
+        from dse.uncertain.assumed_draws import name_for_label
 
         laws = dict(self.random)
         wanted = laws.pop("assumed", False)
@@ -164,28 +178,28 @@ class StudyData:
             raise DseError(f"random: assumed = {wanted!r}, expected true or false")
         if not wanted:
             return laws
-        entries = {"machine": self.machine, "workload": self.workload}
-        inputs: dict[str, Any] = {"entries": entries, "set_values": self.set}
-        parts = merge_inputs(model, axes, folder=self.folder, fit_inputs=self.fit, **inputs)
         names = parts.model.outputs if self.outputs is None else self.outputs
-        grid = parts.build_grid([parse_output(name, model.quantities) for name in names])
+        grid = parts.build_grid(outputs=[parse_output(n, parts.model.quantities) for n in names])
         for each in used_inputs(grid, parts.assumed):
-            if each.kind in grid.axes:
-                raise DseError(
-                    f"random: assumed inputs differ along the axis {each.kind}: give one of its "
-                    "labels"
-                )
-            laws.setdefault(each.name, each.law)
+            name = each.name
+            if each.kind in grid.axes and name not in laws:
+                name = name_for_label(name, each.entry)
+                self._cache["drawn"][each.kind, each.entry, each.name] = name
+            laws.setdefault(name, each.law)
         if not laws.keys() - {"draws", "seed", "correlation"}:
             raise DseError("random: assumed = true, but no output depends on an assumed input")
         return laws
 
-    def _with_model_error(self, model: Model, laws: dict[str, Any]) -> tuple[Model, dict[str, Any]]:
+    def _with_model_error(
+        self, model: Model, axes: Sequence[Axis], laws: dict[str, Any]
+    ) -> tuple[Model, dict[str, Any]]:
         """Return the model and the laws, with the measured error in the time of a counted kernel.
 
-        With ``model_error = false`` in the table ``[random]``, there is no error.
+        Along an axis of machines, each machine has an error of its own. With ``model_error =
+        false`` in the table ``[random]``, there is no error.
         """
         from dse.catalog.entries import machine
+        from dse.uncertain.assumed_draws import name_for_label
         from dse.uncertain.model_errors import with_model_error
 
         wanted = laws.pop("model_error", True)
@@ -195,10 +209,22 @@ class StudyData:
         values = [entry.values for entry in workload_entries(model, names, self.folder)]
         if not wanted or not any({"launch_bytes", "dram_bytes"} & {*each} for each in values):
             return model, laws
-        name = machine(self.machine, folder=self.folder).name if self.machine else ""
         given = {name for each in (self.set, self.axes, *values) for name in each}
-        model, law = with_model_error(model, name, given)
-        return model, laws if law is None else {**laws, "model_error": law}
+        labels = next((axis.labels for axis in axes if axis.name == "machine"), ())
+        result = model
+        for label in labels or (self.machine or "",):
+            name = machine(label, folder=self.folder).name if label else ""
+            result, law = with_model_error(model, name, given)
+            if law is None:
+                break
+            if not labels:
+                laws["model_error"] = law
+                continue
+            own = {name: name_for_label(name, label) for name in law.columns}
+            self._cache["drawn"] |= {("machine", label, name): new for name, new in own.items()}
+            columns = {own[name]: column for name, column in law.columns.items()}
+            laws[name_for_label("model_error", label)] = replace(law, columns=columns)
+        return result, laws
 
     def grid(
         self, outputs: Iterable[str] = (), where: Iterable[str] = (), draws: bool = False
@@ -252,7 +278,7 @@ class StudyData:
         if self.random_inputs:
             statistics = [n for name in names for n in mean_and_error(name, parts.model)]
         grid = parts.build_grid(
-            tuple(dict.fromkeys([*names, *statistics])),
+            outputs=tuple(dict.fromkeys([*names, *statistics])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
             compute_statistics=compute_statistics,
         )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.inputs.assumed import AssumedInput, used_inputs
+from dse.inputs.merge import StudyInputs
 from dse.uncertain.draws import RandomInputs
 from dse.uncertain.laws import read_input_law
-from symbolic.ops import interpret_arrays
-from symbolic.quantities import TABLE
+from symbolic.errors import DseError
+from symbolic.ops import interpret_arrays, reference
+from symbolic.quantities import TABLE, Quantity
 from symbolic.statistics import statistics_of
 
 if TYPE_CHECKING:
@@ -58,3 +62,36 @@ def draw_inputs(inputs: Sequence[AssumedInput]) -> dict[str, Any]:
     """Return draws of assumed inputs, by quantity."""
     laws = {each.name: read_input_law(each.law, TABLE[each.name], each.name) for each in inputs}
     return dict(RandomInputs(laws=laws).axis().columns)
+
+
+def name_for_label(name: str, label: str) -> str:
+    """Return the name of the random quantity for one label, such as ``l2_latency_of_l40s``."""
+    return f"{name}_of_" + re.sub(r"\W", "_", label.removesuffix(".toml"))
+
+
+#: Mapping from (axis, label, quantity) to the random quantity that is drawn for the label.
+Drawn = Mapping[tuple[str, str, str], str]
+
+
+def drawn_quantities(quantities: Mapping[str, Quantity], drawn: Drawn) -> dict[str, Quantity]:
+    """Return the quantities of a model and those that are drawn for single labels of an axis."""
+    if len({*drawn.values()}) < len(drawn):
+        names = ", ".join(dict.fromkeys(label for _, label, _ in drawn))
+        raise DseError(f"random: {names} differ in punctuation only: rename one of the files")
+    return {**quantities} | {
+        new: replace(quantities[name], name=new, meaning=f"{quantities[name].meaning} ({label})")
+        for (_, label, name), new in drawn.items()
+    }
+
+
+def with_drawn(parts: StudyInputs, drawn: Drawn) -> StudyInputs:
+    """Return inputs of a study in which labels take values from the quantities drawn for them."""
+    tables = {kind: dict(table) for kind, table in parts.tables.items()}
+    for axis in parts.axes:
+        for (kind, label, name), new in drawn.items():
+            if kind == axis.name:
+                column = tables.setdefault(kind, {}).get(name, [None] * axis.size)
+                cells = zip(axis.labels, column, strict=True)
+                tables[kind][name] = [reference(new) if at == label else x for at, x in cells]
+    known = [x for x in parts.assumed if (x.kind, x.entry, x.name) not in drawn]
+    return replace(parts, tables=tables, assumed=tuple(known))

@@ -29,6 +29,7 @@ from symbolic.model import Model
 from symbolic.ops import (
     Node,
     constant,
+    either,
     equal,
     interpret,
     interpret_arrays,
@@ -231,7 +232,7 @@ def build_grid(
     values: Mapping[str, Value] | None = None,
     labels: Mapping[str, str] | None = None,
     switches: Mapping[str, str] | None = None,
-    tables: Mapping[str, Mapping[str, Sequence[float | Node | None]]] | None = None,
+    tables: Mapping[str, Mapping[str, Sequence[Any]]] | None = None,
     outputs: Iterable[str] | None = None,
     constraints: Iterable[str] = (),
     compute_statistics: ComputeStatistics | None = None,
@@ -242,8 +243,8 @@ def build_grid(
     ``values`` are numbers, formulas in other quantities, or tables over some axes. Only table
     equations and constraints read ``labels``, which may include ``machine`` and ``workload``.
     ``switches`` are labels of switches that do not vary. ``tables[axis][quantity]`` has an entry
-    for each label of the axis: a number, a formula, or None if the label does not supply the
-    quantity. ``outputs`` and ``constraints`` are explained at :func:`symbolic.resolve.resolve`.
+    for each label of the axis: a number, a formula, a label, or None if the label does not supply
+    the quantity. ``outputs`` and ``constraints`` are explained at :func:`symbolic.resolve.resolve`.
     ``compute_statistics`` is required if formulas contain statistics. ``invalid_values`` maps a
     quantity to the message of the error that is raised if a formula needs the quantity.
     """
@@ -265,11 +266,25 @@ def build_grid(
         if name not in _FILE_AXES:
             definitions[name] = None
             leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
-    model, places = _add_label_indices(model, axes, labels or {}, switches or {})
+    columns: dict[str, tuple[str, Sequence[Any]]] = {}  # of labels, with their axis
+    varying: dict[str, dict[str, Node]] = {}
+    for axis in axes:
+        table = (tables or {}).get(axis.name, {})
+        table = {name: table[name] for name in table if model.quantity(name).is_label}
+        columns |= {name: (axis.name, column) for name, column in table.items()}
+        columns |= {axis.name: (axis.name, axis.labels)} if axis.labels else {}
+        for name in [name for name in table if model.quantity(name).is_switch]:
+            varying[name] = {label: _is_at(axis, table[name], label) for label in table[name]}
+    for name, (of, column) in columns.items():
+        if name not in _FILE_AXES and not model.quantity(name).is_switch:
+            definitions[name] = None
+            leaves[name] = Leaf(axes=(of,), array=np.array(column, dtype=object))
+    model, places = _add_label_indices(model, columns, labels or {}, switches or {})
     definitions |= dict.fromkeys(places)
     leaves |= places
     for axis in axes:
-        _add_axis(axis, (tables or {}).get(axis.name, {}), definitions, leaves)
+        numbers = {n: c for n, c in (tables or {}).get(axis.name, {}).items() if n not in columns}
+        _add_axis(axis, numbers, definitions, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
     wanted = None
     if outputs is not None:
@@ -284,7 +299,7 @@ def build_grid(
         graph = resolve(
             model,
             values=definitions,
-            switches={**(switches or {}), **dict(zip(switch_axes, key, strict=True))},
+            switches={**(switches or {}), **varying, **dict(zip(switch_axes, key, strict=True))},
             outputs=wanted,
             where=constraints,
         )
@@ -313,22 +328,37 @@ def build_grid(
     )
 
 
+def _is_at(axis: Axis, column: Sequence[str], label: str) -> Node:
+    """Return the condition that a file on an axis gives a switch a certain label."""
+    index = reference(label_index_name(axis.name))
+    pairs = zip(axis.labels, column, strict=True)
+    places = {axis.labels.index(of) for of, own in pairs if own == label}
+    return either(*(equal(index, place) for place in sorted(places)))
+
+
 def _add_label_indices(
-    model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
+    model: Model,
+    columns: Mapping[str, tuple[str, Sequence[Any]]],
+    labels: Mapping[str, str],
+    switches: Mapping[str, str],
 ) -> tuple[Model, dict[str, Leaf]]:
+    """Return the model and leaves with the index of each label, for use in conditions.
+
+    ``columns`` maps a quantity to an axis and to the labels along this axis.
+    """
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
-    over = {axis.name: axis.labels for axis in axes if axis.labels}
+    over = {name: tuple(column) for name, (_, column) in columns.items()}
     result: dict[str, Leaf] = {}
     for name, here in {**fixed, **over}.items():
         row, known = rows[name], here
         if name not in _FILE_AXES:
-            known = row.labels or here
+            known = row.labels or tuple(x for x in here if x is not None)
         elif name not in over and here[0] in row.axis_labels:
             known = row.axis_labels
         array = np.array([known.index(x) if x in known else -1 for x in here], dtype=float)
-        dims = (name,) if name in over else ()
+        dims = (columns[name][0],) if name in over else ()
         result[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, axis_labels=known) if row.is_label else row
         index = label_index_name(name)
@@ -358,9 +388,6 @@ def _add_axis(
         for column, array in axis.columns.items():
             definitions[column] = None
             leaves[column] = Leaf(axes=(axis.name,), array=array.astype(np.float64))
-    elif axis.kind == "label" and axis.name not in _FILE_AXES:
-        definitions[axis.name] = None
-        leaves[axis.name] = Leaf(axes=(axis.name,), array=np.array(axis.labels, dtype=object))
     for name, supplied in _inline_label_formulas(axis, table).items():
         if all(isinstance(value, (int, float)) for value in supplied):
             definitions[name] = None

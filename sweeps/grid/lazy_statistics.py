@@ -338,14 +338,19 @@ class _StatisticBuilder:
         about, graph = name.statistic, self.graph
         self._refuse_labels(name)
         named = self._named_axes(name)
-        for axis in about.axes:
-            if axis not in named or self.axes[axis].kind != "number":
-                raise DseError(f"{name}: {axis} is no axis of numbers: name an axis of numbers")
         rules, tests = {}, list[Node]()
         for axis, rule in zip(about.axes, about.rules, strict=True):
+            label = rule.args[0] if rule.op == "constant" else None
+            kind = "label" if isinstance(label, str) else "number"
+            if axis not in named or self.axes[axis].kind != kind:
+                raise DseError(
+                    f"{name}: {axis} is no axis of {kind}s: name an axis of numbers, or an axis of "
+                    "labels with one of its labels in quotes"
+                )
             rules[axis] = graph.flatten(rule)
-            if rule.op == "constant":
-                rules[axis] = constant(float(rule.args[0]))
+            if label is not None:
+                place = self.axes[axis].position(label, {}) if kind == "label" else label
+                rules[axis] = constant(float(place))
             if np.any(self.axes[axis].values == 0):
                 rules[axis] = constant(rules[axis] + 0.0)  # -0.0 becomes 0.0, as on the axis
             tests += value_tests(rules[axis], self.axes[axis], graph.model.quantities)

@@ -294,8 +294,8 @@ def _content(pmf: Pmf) -> str:
     return f"{len(pmf.weights):,} values from {pmf.low}, sha256 {digest.hexdigest()}"
 
 
-def contents(labels: Iterable[str]) -> dict[str, str]:
-    """Return the ``content`` of each label that is a law from a file or a Pmf object."""
+def contents(labels: Iterable[object]) -> dict[str, str]:
+    """Return the ``content`` of each value that is a law from a file or a Pmf object."""
     return {t: t.content for t in labels if isinstance(t, (WorkLaw, RoutingLaw)) and t.content}
 
 

@@ -38,6 +38,7 @@ from sweeps.scan.winners_per_draw import (
 )
 from symbolic.confidence import chance_half_width, half_width
 from symbolic.errors import DseError, InfeasibleError
+from symbolic.expression import formula_unit
 from symbolic.statistics import DRAW, RUN
 
 if TYPE_CHECKING:
@@ -102,8 +103,7 @@ class SourceOverDraws(Sliceable):
 
     def unit(self, goal: Goal) -> str:
         """Return the unit of an objective."""
-        row = self.source.quantities.get(goal.text)
-        return (row.unit if row is not None else "") or "1"
+        return formula_unit(goal.text, self.source.quantities) or "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
+from dataclasses import replace
+
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
@@ -34,7 +36,8 @@ def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
 WORKLOAD = (
     switch("printed", "false true", "use the equations exactly as printed"),
     size("elements", "", COUNT1, "work items, one thread each", (1e4, 1e8)),
-    row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+    replace(row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+            step="warp_size"),
     row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
     row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
     row("block_y", "", COUNT1, "threads of a block along y", (1, 64)),
@@ -160,145 +163,60 @@ BLOCK_SHAPE = (
 )
 
 #: Attained shares and start-up times of casts for each number type, fitted to four GPUs together.
-_GEMM_SHARES = {"bf16": 0.795, "fp8": 0.718, "fp8_block": 0.506, "fp4": 0.487, "int8": 0.761}
+_GEMM_SHARES = {"bf16": 1.0, "fp8": 0.916, "fp8_block": 0.545, "fp4": 0.648, "int8": 0.886}
 _GEMM_ERRORS = {"low": 0.6, "high": 1.65}
-_GEMM_CAST_TIMES = {"fp8": 10.6e-6, "fp8_block": 2.9e-6, "fp4": 4.88e-6, "int8": 8.64e-6}
+_GEMM_CAST_TIMES = {"fp8": 10.7e-6, "fp8_block": 2.42e-6, "fp4": 3.72e-6, "int8": 8.15e-6}
 
 GEMM = (
     size("product_rows", "", COUNT1, "rows of the product of two matrices (m)", (1, 32768)),
     size("product_columns", "", COUNT1, "columns of the product (n)", (32, 65536)),
     size("product_depth", "", COUNT1, "terms of each sum of the product (k)", (32, 65536)),
     switch("dtype", "bf16 fp16 fp8 fp8_block fp4 int8", "number type of the weights"),
-    row(
-        "weights_in_turn",
-        "",
-        RATIO,
-        "weight matrices used in turn, of which one is timed; many: weights are cold",
-        (1, 1e3),
-        5,
-    ),
+    row("weights_in_turn", "", RATIO,
+        "weight matrices used in turn, of which one is timed; many: weights are cold", (1, 1e3), 5),
     # Numbers of a GPU. Ratios and defaults are fitted to four GPUs by docs/gemm_fits.py
-    cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4920),
+    cost("gemm_start_cycles", "cycle", NONNEG, "cycles of the smallest product", (2e3, 1e4), 4840),
     cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5)),
-    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.787),
-    resource(
-        "gemm_operand_ratio",
-        "",
-        POS,
-        "bytes of operands read over those that the L2 cache sends",
-        (0.5, 2),
-        1.14,
-    ),
-    resource(
-        "gemm_operand_bytes_per_cycle",
-        "B",
-        POS,
-        "bytes of operands that one multiprocessor reads in a cycle",
-        (10, 150),
-    ),
-    resource(
-        "gemm_wave_overlap",
-        "",
-        SHARE,
-        "share of the wait for the last wave that other work fills",
-        (0, 1),
-        0.564,
-    ),
-    resource(
-        "gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache", (0.5, 1.5), 0.929
-    ),
+    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.803),
+    resource("gemm_operand_ratio", "", POS,
+             "bytes of operands read over those that the L2 cache sends", (0.5, 2), 1.05),
+    resource("gemm_operand_bytes_per_cycle", "B", POS,
+             "bytes of operands that one multiprocessor reads in a cycle", (10, 150)),
+    resource("gemm_wave_overlap", "", SHARE,
+             "share of the wait for the last wave that other work fills", (0, 1)),
+    resource("gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache",
+             (0.5, 1.5), 0.853),
     resource("gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5)),
-    resource(
-        "gemm_result_ratio",
-        "",
-        POS,
-        "rate of results over the geometric mean of those of the L2 cache and of DRAM",
-        (0.3, 3),
-        0.932,
-    ),
-    resource(
-        "gemm_output_ratio",
-        "",
-        POS,
-        "rate at which results and casts move, over that of gemm_dram_rate",
-        (0.5, 5),
-    ),
-    *(
-        resource(
-            f"gemm_{label}_share",
-            "",
-            "(0, 1]",
-            f"attained share of the rate of tensor cores, {label}",
-            (0.3, 1),
-            share,
-        )
-        for label, share in _GEMM_SHARES.items()
-    ),
-    *(
-        cost(
-            f"gemm_{label}_cast_time",
-            "s",
-            NONNEG,
-            f"start-up time of the cast of activations to {label}",
-            (1e-6, 2e-5),
-            time,
-        )
-        for label, time in _GEMM_CAST_TIMES.items()
-    ),
-    *(
-        row(
-            f"gemm_{label}_error_{end}",
-            "",
-            POS,
-            f"{end}er end of 90 % of the times over their predictions, {label}",
-            (0.5, 2),
-            default,
-        )
-        for label in _GEMM_SHARES
-        for end, default in _GEMM_ERRORS.items()
-    ),
+    resource("gemm_result_ratio", "", POS,
+             "sectors of 32 bytes that a multiprocessor writes in a cycle", (0.1, 1), 0.326),
+    cost("gemm_unit_energy", "J", NONNEG,
+         "gemm_operation_energy at one operation in a cycle of an SM", (3e-11, 1e-10), 5e-11),
+    cost("gemm_operation_energy", "J", NONNEG, "energy of a 16-bit operation", (3e-13, 3e-12)),
+    row("gemm_output_rate", "B/s", POS, "bytes of results and casts per second"),
+    row("gemm_limited_cost", "s", NONNEG, "time of an operation at the power limit"),
+    resource("gemm_output_ratio", "", POS,
+             "rate at which results and casts move to the L2 cache, over gemm_dram_rate", (0.5, 5)),
+    *(resource(f"gemm_{label}_share", "", "(0, 1]",
+               f"attained share of the rate of tensor cores, {label}", (0.3, 1), share)
+      for label, share in _GEMM_SHARES.items()),
+    *(cost(f"gemm_{label}_cast_time", "s", NONNEG,
+           f"start-up time of the cast of activations to {label}", (1e-6, 2e-5), time)
+      for label, time in _GEMM_CAST_TIMES.items()),
+    *(row(f"gemm_{label}_error_{end}", "", POS,
+          f"{end}er end of 90 % of the times over their predictions, {label}", (0.5, 2), default)
+      for label in _GEMM_SHARES for end, default in _GEMM_ERRORS.items()),
     # --- power, fitted to a B200 by docs/gemm_fits.py
     spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
-    spec(
-        "gemm_idle_power_share",
-        "",
-        SHARE,
-        "power between operations, of board_power",
-        (0.1, 0.5),
-        0.266,
-    ),
-    spec(
-        "gemm_launch_power_share",
-        "",
-        NONNEG,
-        "power of launches without work, of board_power",
-        (0.01, 0.1),
-        0.0374,
-    ),
-    spec(
-        "gemm_compute_power_share",
-        "",
-        POS,
-        "power demand at gemm_peak, of board_power; the limit bounds what is drawn",
-        (0.3, 10),
-        6.75,
-    ),
-    spec(
-        "gemm_memory_power_share",
-        "",
-        POS,
-        "power demand at mem_bandwidth, of board_power",
-        (0.1, 3),
-        1.36,
-    ),
-    cost(
-        "gemm_pause",
-        "s",
-        NONNEG,
-        "pause of a benchmark before it measures a product of 1,000 rows; as rows squared",
-        (0, 0.2),
-        0.0665,
-    ),
+    spec("gemm_idle_power_share", "", SHARE, "power between operations, of board_power",
+         (0.1, 0.5), 0.266),
+    spec("gemm_launch_power_share", "", NONNEG, "power of launches without work, of board_power",
+         (0.01, 0.1), 0.0375),
+    spec("gemm_compute_power_share", "", POS,
+         "power demand at gemm_peak, of board_power, before the limit", (0.3, 10), 6.54),
+    spec("gemm_memory_power_share", "", POS, "power demand at mem_bandwidth, of board_power",
+         (0.1, 3), 1.39),
+    cost("gemm_pause", "s", NONNEG,
+         "pause of a benchmark before a product of 1,000 rows; as rows squared", (0, 0.2), 0.0656),
     row("meter_window", "s", POS, "time over which a power meter averages", (0.01, 10), 1),
     row("gemm_moved_bytes", "B", RESULT, "bytes that operands, results and casts move"),
     row("gemm_energy", "J", RESULT, "energy of operations and bytes"),
@@ -313,12 +231,12 @@ GEMM = (
     # --- results
     row("gemm_error_low", "", POS, "lower end of time over its prediction"),
     row("gemm_error_high", "", POS, "upper end of time over its prediction"),
-    row("gemm_peak", "1/s", NONNEG, "printed rate of tensor cores for the number type"),
+    row("gemm_peak", "FLOP/s", NONNEG, "printed rate of tensor cores for the number type"),
     row("gemm_share", "", SHARE, "attained share of gemm_peak, full tiles"),
     row("gemm_cast_time", "s", NONNEG, "start-up time of the cast of activations"),
     row("element_bytes", "B", POS, "bytes of an element", (0.5, 8), 2),
     row("gemm_cast_bytes", "B", NONNEG, "bytes that the cast of an activation moves"),
-    row("gemm_rate", "1/s", RESULT, "operations per second of full tiles"),
+    row("gemm_rate", "FLOP/s", RESULT, "operations per second of full tiles"),
     row("gemm_operand_rate", "B/s", POS, "bytes of operands per second of a multiprocessor"),
     row("weight_bytes", "B", RESULT, "bytes of the weights"),
     row("activation_bytes", "B", RESULT, "bytes of the activations, after a cast"),
@@ -329,12 +247,23 @@ GEMM = (
     row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
     row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
+    row("gemm_tile", "", "whole [0, 29]", "tile of a block, and blocks that share its sums"),
+    row("gemm_tile_rows", "", COUNT1, "rows of the tile of a block"),
+    row("gemm_tile_columns", "", COUNT1, "columns of the tile of a block"),
+    row("gemm_splits", "", COUNT1, "blocks that share the sums of a tile (split-K)"),
+    row("gemm_depth_step", "", COUNT1, "terms of a sum in 128 bytes; depths are multiples"),
+    row("gemm_blocks", "", COUNT1, "blocks of a product"),
+    row("gemm_waves", "", COUNT1, "waves of blocks, one block on each multiprocessor"),
+    row("gemm_last_wave_share", "", SHARE, "share of multiprocessors busy in the last wave"),
+    row("gemm_tensor_time", "s", RESULT, "time of the tensor cores for the best tile"),
+    row("gemm_operand_time", "s", RESULT, "time to read operands through the L2 cache"),
+    row("gemm_dram_time", "s", RESULT, "time of DRAM to send operands"),
     row("gemm_output_time", "s", RESULT, "time of results and casts"),
     row("gemm_operations", "", POS, "operations of the product"),
     row("gemm_floor", "s", RESULT, "time below which the machine cannot be"),
     row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
     row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
     row("gemm_bound", "", COUNT0, "what takes longest in a product"),
-    row("gemm_flops", "1/s", RESULT, "operations per second of the product"),
+    row("gemm_flops", "FLOP/s", RESULT, "operations per second of the product"),
     row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
-)
+)  # fmt: skip

@@ -591,8 +591,8 @@ HEAD = 'title = "x"\n[values]\n'
         (
             HEAD + 'n_sms = { value = 3, sorce = "a" }',
             DseError,
-            "n_sms has 'sorce', expected value, source, assumed, holds_for, spread; did you mean "
-            "'source'?",
+            "n_sms has 'sorce', expected value, source, assumed, holds_for, spread, counted; did "
+            "you mean 'source'?",
         ),
         (HEAD + 'n_sms = { source = "a" }', DseError, "line 3: n_sms has no value, expected"),
         (HEAD + 'n_sms = { value = true, source = "a" }', DseError, "n_sms has true, expected"),

@@ -188,3 +188,18 @@ def test_axes_that_do_not_matter_may_be_asked_per_value() -> None:
         assert result.chance.dims == (axis, "rank")
         for each in result.transpose(axis, ...).chance.values:
             assert each.tolist() == whole.chance.values.tolist()
+
+
+def test_the_regret_of_a_statistic_has_its_unit() -> None:
+    study = dse.Study(
+        model="occupancy + mwp_cwp",
+        machine="gtx280",
+        axes={"threads_per_block": [128, 256], "workload": ["svm", "sepia"]},
+        random={"mem_latency_dram": "normal: 450 cycles, 10 %", "draws": 64},
+        outputs=["time"],
+    )
+    units = {
+        goal: study.chances(minimize=goal).regret.attrs["units"]
+        for goal in ("geomean(time, workload)", "worst(time, workload)", "2 * mean(time, workload)")
+    }
+    assert list(units.values()) == ["s", "s", "s"]

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
 import dse
+from dse.cli import main
 from symbolic.errors import DseError
 
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
@@ -42,6 +44,7 @@ def test_a_study_of_blocks_keeps_the_threads_of_a_grid_of_two_dimensions(
         machine="a100_80",
         workload=str(tmp_path / "twice.toml"),
         threads_per_block=sizes,
+        dispatch_cycles=0,  # small blocks take as long as their start
         outputs=["blocks", "launch_bytes", "time"],
     )
     assert (ds.blocks.values * sizes).tolist() == [4096 * 4096] * len(sizes)
@@ -236,3 +239,89 @@ def test_the_grid_is_derived_from_bounds_checks_alone(name: str, tmp_path: Path)
     assert ("blocks" in counts.assumed) == (name == "any")
     if threads is not None:
         assert counts["blocks"] == -(-threads // 64)
+
+
+# --- several blocks in one file, for suites of kernels
+
+COUNTED: dict[str, dict[str, Any]] = {
+    "softmax": {"set": ["columns=4096"], "grid": "8192", "blocks": ["64", "256", "512"]},
+    "stencil2d": {
+        "set": ["width=4096", "height=4096"],
+        "grid": "ceil(width / block_x), ceil(height / block_y)",
+        "blocks": ["32,2", "32,8", "64,8"],
+    },
+}
+
+
+def count(name: str, blocks: list[str], out: Path) -> Result:
+    shape = COUNTED[name]
+    arguments = [part for each in shape["set"] for part in ("--set", each)]
+    arguments += [part for each in blocks for part in ("--block", each)]
+    command = ["kernel", str(KERNELS / f"{name}.cu"), "--grid", shape["grid"], *arguments]
+    return CliRunner().invoke(main, [*command, "--out", str(out)])
+
+
+def test_one_file_of_several_blocks_gives_the_times_of_a_file_for_each(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"{name}.toml" for name in COUNTED}
+    for name, path in files.items():
+        assert count(name, COUNTED[name]["blocks"], path).exit_code == 0
+    sizes = [64, 256, 512]
+    axes: dict[str, Any] = {
+        "machine": ["a100_80", "l40s"],
+        "workload": [str(path) for path in files.values()],
+        "threads_per_block": sizes,
+    }
+    suite = dse.Study(model=MODEL, axes=axes, outputs=["time", "blocks", "launch_bytes"])
+    ds = suite.run()
+    for name, machine in itertools.product(COUNTED, axes["machine"]):
+        for size, block in zip(sizes, COUNTED[name]["blocks"], strict=True):
+            one = tmp_path / f"{name}-{size}.toml"
+            count(name, [block], one)
+            given: dict[str, Any] = {
+                "machine": machine,
+                "outputs": ["time", "blocks", "launch_bytes"],
+            }
+            alone = dse.evaluate(MODEL, workload=str(one), **given)
+            here = ds.sel(machine=machine, workload=str(files[name]), threads_per_block=size)
+            assert all(float(here[n]) == float(alone[n]) for n in alone.data_vars)
+    goal = "geomean(time / best(time, threads_per_block), workload)"
+    best = suite.optimum(minimize=goal, per="machine", method="certified")
+    least = ds.time / ds.time.min("threads_per_block")
+    expected = np.exp(np.log(least).mean("workload")).argmin("threads_per_block").values
+    assert best.threads_per_block.values.tolist() == [sizes[at] for at in expected]
+    with pytest.raises(DseError, match="counted for threads_per_block = 64 or 256 or 512 alone"):
+        dse.Study(model=MODEL, axes={**axes, "threads_per_block": [64, 128]}, outputs=["time"])
+    alone = dse.evaluate(MODEL, workload=str(files["softmax"]), machine="l40s", outputs=["time"])
+    assert float(alone.time) == float(ds.time.isel(workload=0, threads_per_block=0, machine=1))
+
+
+def test_a_file_of_several_blocks_needs_different_numbers_of_threads(tmp_path: Path) -> None:
+    result = count("stencil2d", ["32,2", "16,4"], tmp_path / "s.toml")
+    assert result.exit_code > 0
+    assert "different numbers of threads" in result.output
+    assert "repeat --block" in count("softmax", ["64,128,256"], tmp_path / "s.toml").output
+
+
+def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'title = "own"\n[values]\nthreads_per_block = { value = 64, source = "mine", '
+        'counted = "64" }\ncomp_insts = { value = 3, source = "mine", '
+        'holds_for = ["threads_per_block"] }\n'
+    )
+    with pytest.raises(DseError, match="counted = '64', expected a list of numbers"):
+        dse.workload(str(path))
+
+
+def test_the_launch_of_a_comment_is_taken_for_options_that_are_left_out(tmp_path: Path) -> None:
+    source, out = str(KERNELS / "softmax.cu"), tmp_path / "softmax.toml"
+    given = {"--set": "columns=4096", "--grid": "8192", "--block": "256"}
+    for left_out in ({}, {"--set": "columns=2048"}, {"--block": "128"}):
+        options = [part for pair in (given | left_out).items() for part in pair]
+        assert (
+            CliRunner().invoke(main, ["kernel", source, *options, "--out", str(out)]).exit_code == 0
+        )
+        expected = out.read_text()
+        own = [part for pair in left_out.items() for part in pair]
+        assert CliRunner().invoke(main, ["kernel", source, *own, "--out", str(out)]).exit_code == 0
+        assert out.read_text() == expected

@@ -198,8 +198,11 @@ def test_a_swept_clock_that_costs_nothing_is_warned_of(
     if not free:
         assert study.plan().warnings == ()
         return
-    with pytest.warns(UserWarning, match="core_clock is swept, but neither memory latency nor"):
+    with pytest.warns(
+        UserWarning, match="core_clock is swept, but neither memory latency nor"
+    ) as caught:
         plan = study.plan()
+    assert caught[0].filename == __file__
     assert f"warning: {plan.warnings[0]}" in str(plan)
     assert plan.to_dict()["warnings"] == plan.warnings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -602,10 +603,74 @@ def test_of_a_large_study_only_the_front_is_computed(monkeypatch: pytest.MonkeyP
         assert ours.tolist() == theirs.tolist()
     points = study.grid().points
     assert line(large, f"the front of {points:,} configurations")[0].size < points
-    with pytest.raises(
-        dse.DseError, match=r"lacks.*run the study with time \* 2 among its outputs"
-    ):
-        plots.pareto(study, minimize=["time * 2", "power"])
+    whole = plots.pareto(study, minimize=["time * 2", "power"], at=at)
+    twice, power = line(whole, "Pareto front")
+    assert (twice / 2).tolist() == line(large, "Pareto front")[0].tolist()
+    assert power.tolist() == line(large, "Pareto front")[1].tolist()
+
+
+SUITE_AXES: dict[str, Any] = {
+    "machine": ["gtx280", "8800gtx"],
+    "workload": ["svm", "sepia", "nmat"],
+    "threads_per_block": [64, 128, 256],
+}
+
+
+def test_a_front_shows_which_point_is_which_machine() -> None:
+    study = dse.Study(model="occupancy + mwp_cwp", axes=SUITE_AXES, outputs=["time", "occupancy"])
+    where = "workload != 'nmat'"
+    goals: dict[str, Any] = {"minimize": "time * occupancy", "maximize": "occupancy"}
+    ax = plots.pareto(study, **goals, where=where)
+    ds = study.run()
+    product = (ds.time * ds.occupancy).broadcast_like(ds.feasible).where(ds.feasible)
+    for machine in SUITE_AXES["machine"]:
+        x, y = line(ax, machine)
+        own = product.sel(machine=machine, workload=["svm", "sepia"]).values.ravel()
+        assert sorted(x.tolist()) == sorted(own[np.isfinite(own)].tolist())
+        assert (y <= 1).all()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == f"{len(x) + len(line(ax, 'gtx280')[0])} configurations"
+    front = study.pareto(**goals, where=where)
+    front_x, front_y = line(ax, "Pareto front")
+    order = np.argsort((front.time * front.occupancy).values)
+    assert front_x == pytest.approx((front.time * front.occupancy).values[order])
+    assert front_y == pytest.approx(front.occupancy.values[order])
+    names = {text.get_text() for text in ax.texts}
+    assert names == {*front.workload.values.tolist()}
+    markers = {x.get_marker() for x in ax.get_lines() if x.get_label() in SUITE_AXES["machine"]}
+    assert len(markers) == 2  # also distinct in grey
+
+
+def test_long_names_and_regrets_of_chances_fit_into_the_figure(tmp_path: Path) -> None:
+    text = Path("examples/kernels/triad.toml").read_text(encoding="utf-8")
+    files = [tmp_path / name / "triad.toml" for name in ("first", "second")]
+    for path in files:
+        path.parent.mkdir()
+        path.write_text(text, encoding="utf-8")
+    axes: dict[str, Any] = {"machine": ["l40s", "rtx3090", "v100_sxm2"]}
+    axes |= {"workload": [str(path) for path in files], "threads_per_block": [128, 256]}
+    model, random = "occupancy + latency_roofline + footprint", {"assumed": True, "draws": 64}
+    study = dse.Study(model=model, axes=axes, outputs=["time"], random=random)
+    ax = plots.chances(study, minimize="time")
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    names = [label.get_window_extent() for label in ax.get_yticklabels()]
+    regrets = [text.get_window_extent() for text in ax.texts]
+    assert max(len(label.get_text()) for label in ax.get_yticklabels()) > 40
+    assert min(box.x0 for box in names) >= 0
+    assert all(upper.y0 >= lower.y1 - 1 for upper, lower in itertools.pairwise(names))
+    assert max(box.x1 for box in regrets) <= ax.bbox.x1
+    assert all(text.get_text().endswith("s") for text in ax.texts)
+
+
+def test_a_front_of_statistics_has_a_point_for_each_choice() -> None:
+    study = dse.Study(model="occupancy + mwp_cwp", axes=SUITE_AXES, outputs=["time", "occupancy"])
+    goals = ["geomean(time, workload)", "mean(occupancy, workload)"]
+    ax = plots.pareto(study, minimize=goals)
+    assert sum(line(ax, machine)[0].size for machine in SUITE_AXES["machine"]) <= 6
+    assert not [text for text in ax.texts if text.get_text()]
 
 
 def test_a_comparison_has_a_line_each() -> None:

@@ -276,3 +276,18 @@ def test_table_8_is_within_the_errors_of_noisy_powers() -> None:
         assert fit.rms == pytest.approx(1, abs=0.25)
     assert np.mean(np.abs(off) < 2) > 0.9
     assert np.abs(np.mean(off)) < 0.3
+
+
+@needs_dvfs
+def test_the_energy_of_kernels_rises_with_the_clock() -> None:
+    """The numbers that ``latency_roofline`` gives for its assumption of a constant energy."""
+    import pandas as pd
+
+    rows = pd.read_csv(DATA / "dvfs" / "p100-dvfs-real-Performance-Power.csv")
+    rows["kernel"] = rows["appName"].astype(str) + rows["argNo"].astype(str) + rows["kernel"]
+    rows["joule"] = (rows["power/W"] - 35) * rows["time/ms"]
+    table = rows.pivot_table(index="kernel", columns="coreF", values="joule")
+    assert len(table) == 30
+    ratios = table.div(table[1012], axis=0).median()
+    assert ratios[1202] == pytest.approx(1.17, abs=0.005)
+    assert ratios[1328] == pytest.approx(1.50, abs=0.005)

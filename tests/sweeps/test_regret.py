@@ -365,3 +365,43 @@ def test_court_of_rules() -> None:
         regret = study.run()[text]
         assert regret.min() >= 1, rule
     assert court["certify"]("flash_attention_splits", 300).split()[1] == "5.912"
+
+
+@pytest.mark.parametrize("method", ["scan", "certified"])
+def test_a_rule_may_be_a_label_such_as_a_baseline_machine(method: str) -> None:
+    axes = {
+        "machine": ["gtx280", "8800gtx", "fx5600"],
+        "workload": ["svm", "sepia", "tmat"],
+        "threads_per_block": [64, 128, 256],
+    }
+    goal = "geomean(time / at(time, machine, '8800gtx'), workload)"
+    model = "occupancy + mwp_cwp"
+    study = dse.Study(model=model, axes=axes, outputs=["time", goal, "mean(time, workload)"])
+    ds = study.run()
+    ratio = ds.time / ds.time.sel(machine="8800gtx", drop=True)
+    expected = np.exp(np.log(ratio).mean("workload", skipna=False))
+    assert ds[goal].values == pytest.approx(expected.values, nan_ok=True)
+    assert (ds[goal].sel(machine="8800gtx").dropna("threads_per_block") == 1).all()
+    best = study.optimum(minimize=goal, per="machine", method=method)
+    assert best[goal].values == pytest.approx(expected.min("threads_per_block").values)
+    behind = study.optimum(minimize="regret(time, machine, '8800gtx')", per="workload")
+    values = ds.time.sel(machine="8800gtx") / ds.time.min("machine")
+    least = values.min("threads_per_block").values
+    name = next(n for n in behind.data_vars if str(n).startswith(("regret", "objective")))
+    assert behind[name].values == pytest.approx(least)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("machine, 'gtx28'", "did you mean 'gtx280'"),
+        ("machine, 3", "machine is no axis of numbers"),
+        ("threads_per_block, 'gtx280'", "threads_per_block is no axis of labels"),
+        ("workload, 'svm'", "no axis"),
+    ],
+)
+def test_a_label_that_is_no_rule(rule: str, words: str) -> None:
+    axes = {"machine": ["gtx280", "8800gtx"], "threads_per_block": [64, 128]}
+    study = dse.Study(model="occupancy + mwp_cwp", workload="svm", axes=axes, outputs=["time"])
+    with pytest.raises(DseError, match=words):
+        study.optimum(minimize=f"at(time, {rule})")
