@@ -579,18 +579,13 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     return require_condition(parser.formula, parser.parse()).node
 
 
-def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
-    """Return a formula in which names are replaced by names of quantities, or by numbers.
+def rewrite_formula(text: str, names: Mapping[str, str]) -> str:
+    """Return a formula in which names are replaced by other texts.
 
     >>> rewrite_formula("time / n <= 2 ms and kind != 'n'", {"n": "threads"})
     "time / threads <= 2 ms and kind != 'n'"
     """
-
-    def replace_name(match: re.Match[str]) -> str:
-        new = names.get(match[0], match[0])
-        return f"{new:.15g}" if isinstance(new, float) else new
-
-    return _NAME.sub(replace_name, text)
+    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:

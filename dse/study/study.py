@@ -463,16 +463,11 @@ def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
             "a quantity to either minimize or maximize"
         )
     goal = tree[goals[0]]
-    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
-    if not all(isinstance(text, str) and text.strip() for text in several):
-        raise DseError(
-            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
-            "in order of priority"
-        )
+    texts = texts_of(goal, f"{origin}: {goals[0]}")
     top = tree.get("top", 1)
     check_top(top, f"{origin}: ")
     query = BestQuery(
-        **{goals[0]: goal if isinstance(goal, str) else tuple(goal)},
+        **{goals[0]: goal if isinstance(goal, str) else texts},
         per=texts_of(tree.get("per"), f"{origin}: per"),
         where=texts_of(tree.get("where"), f"{origin}: where"),
         top=top,
