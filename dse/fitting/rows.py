@@ -289,6 +289,7 @@ class FitCase:
             axes=[axis],
             values={**self.parts.values, **leaves, **values},
             tables=tables,
+            outputs=self.targets,
             constraints=where,
         )
 

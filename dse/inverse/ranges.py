@@ -293,6 +293,7 @@ def free_quantities(
     result = parts.build_grid(
         values=values,
         tables=tables,
+        outputs=[name for name in dict.fromkeys([*grid.outputs, *outputs]) if name not in names],
         constraints=tuple(dict.fromkeys([*study.where, *where])),
         compute_statistics=compute_statistics,
     )
