@@ -415,7 +415,7 @@ def gemm_floor(
     return maximum(compute, beyond / mem_bandwidth)
 
 
-@equation(source="sum of what is not overlapped, joined with the power limit as processes are; floor")
+@equation(source="sum of what is not overlapped, joined with the power limit; floor")
 def time(
     gemm_start_time,
     gemm_cast_time,
