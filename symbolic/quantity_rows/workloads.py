@@ -247,7 +247,7 @@ GEMM = (
     row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
     row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
-    row("gemm_tile", "", "whole [0, 29]", "assumed tile of a multiprocessor, and parts of its sums"),
+    row("gemm_tile", "", "whole [0, 29]", "assumed tile of a multiprocessor, parts of its sums"),
     row("gemm_tile_rows", "", COUNT1, "rows of the tile of a multiprocessor"),
     row("gemm_tile_columns", "", COUNT1, "columns of the tile of a multiprocessor"),
     row("gemm_splits", "", COUNT1, "blocks that share the sums of a tile (split-K)"),
