@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.expression import parse_value, rewrite_formula
 from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.model import Model
-from symbolic.ops import Node
+from symbolic.ops import Node, references
 from symbolic.quantities import Quantity
 from symbolic.units import is_unit
 
@@ -136,6 +136,16 @@ class StudyInputs:
     def fixed_labels(self) -> dict[str, str]:
         """Labels that are the same in all configurations, including machine and workload."""
         return {**self.entries, **self.labels}
+
+    def inputs_of(self, names: Iterable[str]) -> set[str]:
+        """Return the quantities in the formulas that give values to quantities, and the names."""
+        known, new = set[str](), set(names)
+        while new:
+            known |= new
+            cells = [self.values.get(name) for name in new]
+            cells += [x for table in self.tables.values() for n in new for x in table.get(n, ())]
+            new = {*references(*(x for x in cells if isinstance(x, Node)))} - known
+        return known
 
     def build_grid(self, **changes: Any) -> Grid:
         """Return the grid of the inputs; ``changes`` replace or add arguments."""

@@ -143,7 +143,7 @@ class StudyData:
             from dse.uncertain.draws import read_random
 
             drawn: dict[tuple[str, str, str], str] = self._cache.setdefault("drawn", {})
-            model, laws = self._with_model_error(model, axes, self._laws_with_assumed(parts))
+            model, laws = self._with_model_error(model, parts, self._laws_with_assumed(parts))
             model = replace(model, quantities=drawn_quantities(model.quantities, drawn))
             uncertain = read_random(laws, model.quantities, self.folder)
             if uncertain is not None:
@@ -191,12 +191,13 @@ class StudyData:
         return laws
 
     def _with_model_error(
-        self, model: Model, axes: Sequence[Axis], laws: dict[str, Any]
+        self, model: Model, parts: StudyInputs, laws: dict[str, Any]
     ) -> tuple[Model, dict[str, Any]]:
         """Return the model and the laws, with the measured error in the time of a counted kernel.
 
-        Along an axis of machines, each machine has an error of its own. With ``model_error =
-        false`` in the table ``[random]``, there is no error.
+        Along an axis of machines, each machine has an error of its own; along other axes that do
+        not change the work of a kernel, its error is the same. With ``model_error = false`` in the
+        table ``[random]``, there is no error.
         """
         from dse.catalog.entries import machine
         from dse.uncertain.assumed_draws import name_for_label
@@ -206,15 +207,20 @@ class StudyData:
         if not isinstance(wanted, bool):
             raise DseError(f"random: model_error = {wanted!r}, expected true or false")
         names = self.workload or self.axes.get("workload")
-        values = [entry.values for entry in workload_entries(model, names, self.folder)]
+        entries = workload_entries(model, names, self.folder)
+        values = [entry.values for entry in entries]
         if not wanted or not any({"launch_bytes", "dram_bytes"} & {*each} for each in values):
             return model, laws
         given = {name for each in (self.set, self.axes, *values) for name in each}
-        labels = next((axis.labels for axis in axes if axis.name == "machine"), ())
+        labels = next((axis.labels for axis in parts.axes if axis.name == "machine"), ())
+        work = parts.inputs_of(("machine", "workload", "elements", "launch_bytes", "dram_bytes"))
+        work |= {row.name for entry in entries for row in entry.declared}
+        free = [axis for axis in parts.axes if not work & {axis.name, *axis.columns}]
+        choices = [axis.name for axis in free if not axis.name.endswith("_insts")]
         result = model
         for label in labels or (self.machine or "",):
             name = machine(label, folder=self.folder).name if label else ""
-            result, law = with_model_error(model, name, given)
+            result, law = with_model_error(model, name, given, choices)
             if law is None:
                 break
             if not labels:
@@ -255,8 +261,8 @@ class StudyData:
         notes = [f"{name}: {text}" for name, text in cut.items()]
         if "model_error" in self._parts.model.quantities:
             notes.append(
-                "time: with the measured error of the model for kernels of its class; leave it out "
-                "by model_error = false in random"
+                "time: with the measured error of the model for kernels of its class, which is the "
+                "same in all configurations; leave it out by model_error = false in random"
             )
         return notes
 

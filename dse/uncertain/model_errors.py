@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dse.uncertain.joint import JointRows
 from symbolic.equation import equation
+from symbolic.expression import parse_output
 from symbolic.model import Model
 from symbolic.ops import maximum, where
 from symbolic.quantity import quantity
@@ -157,13 +158,14 @@ def limit_quantities(model: Model) -> dict[str, str]:
 
 
 def with_model_error(
-    model: Model, machine: str, given: Collection[str]
+    model: Model, machine: str, given: Collection[str], choices: Sequence[str] = ()
 ) -> tuple[Model, JointRows | None]:
     """Return a model whose time has the measured error as a factor, and the law of the error.
 
-    The error of each class of kernels is a random quantity; the largest limit chooses the class.
-    ``given`` are the quantities that have values. Without measured rows of the model, the model is
-    returned as it is.
+    The error of each class of kernels is a random quantity. The limit that is the largest if each
+    limit has its least time along the axes ``choices`` decides the class, so that configurations of
+    one kernel have one error. ``given`` are the quantities that have values. Without measured rows
+    of the model, the model is returned as it is.
     """
     parts = {*model.name.split(" + ")} - ({"footprint"} if "dram_bytes" in given else set())
     measured = [each.model for each in read_classes() if {*each.model.split(" + ")} <= parts]
@@ -189,9 +191,11 @@ def with_model_error(
     def product(predicted_time: Any, model_error: Any) -> Any:
         return predicted_time * model_error
 
+    least = f"best_low({{}}, {', '.join(choices)})" if choices else "{}"
+    times = [parse_output(least.format(name), model.quantities) for name in limits.values()]
     equations = [
         *(replace(e, name="predicted_time") if e.name == "time" else e for e in model.equations),
-        equation(choose, name="model_error", source=_SOURCE, inputs=(*limits.values(), *errors)),
+        equation(choose, name="model_error", source=_SOURCE, inputs=(*times, *errors)),
         equation(product, name="time", source=_SOURCE),
     ]
     meaning = "measured time / predicted time"
