@@ -215,7 +215,7 @@ class StudyData:
         labels = next((axis.labels for axis in parts.axes if axis.name == "machine"), ())
         work = parts.inputs_of(("machine", "workload", "elements", "launch_bytes", "dram_bytes"))
         work |= {row.name for entry in entries for row in entry.declared}
-        free = [axis for axis in parts.axes if not work & {axis.name, *axis.columns}]
+        free = [a for a in parts.axes if a.kind != "switch" and not work & {a.name, *a.columns}]
         choices = [axis.name for axis in free if not axis.name.endswith("_insts")]
         result = model
         for label in labels or (self.machine or "",):

@@ -363,6 +363,15 @@ def test_an_axis_of_another_machine_or_work_has_the_error_of_each_point() -> Non
     assert len({*ratios.values.round(6).ravel()}) == 4
 
 
+def test_an_axis_of_equations_keeps_the_error_of_each_point() -> None:
+    axes = {"waves": ["fractional", "whole"], "threads_per_block": [64, 256]}
+    given: dict[str, Any] = {"machine": "h100_sxm", "axes": axes}
+    plain = study(**given).run().time
+    drawn = study(**given, random={"model_error": True, "draws": 64}, outputs=["mean(time)"])
+    ratios = drawn.run()["mean(time)"] / plain
+    assert np.ptp(ratios.values, axis=ratios.dims.index("threads_per_block")).max() < 1e-12
+
+
 def test_the_interval_of_a_random_study_is_that_of_an_analysis() -> None:
     """Road, row 10: it was 179 to 198 µs, from two inputs only."""
     law = study(machine="h100_pcie", random={"model_error": True}).law("time")
