@@ -172,7 +172,8 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
     goals = list(dict.fromkeys(guide.goal for guide in known))
     raise UnknownNameError(
         f"goal = {goal!r}: available goals of the model {model.name} are {', '.join(goals)}"
-        f"{nearest_hint(goal, goals)}"
+        f"{nearest_hint(goal, goals)}; dse sensitivity STUDY --output {goal!r} ranks the inputs of "
+        "any formula"
     )
 
 

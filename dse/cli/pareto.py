@@ -60,8 +60,14 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     answer = certified_answer(result, source)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:
+        from sweeps.grid.dataset import arrays_of
+
         names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
-        point = zip(names, result.attrs["reference"], strict=True)
-        end = ", ".join(f"{name} {value:.6g}" for name, value in point)
-        facts["hypervolume"] = f"{size:.6g}, up to the reference point {end}"
+        columns = {n: column for part in arrays_of(result) for n, column in part.items()}
+        units = [str(columns[n][2].get("units", "1")) if n in columns else "" for n in names]
+        texts = [f" {unit}" if unit not in ("", "1") else "" for unit in units]
+        point = zip(names, result.attrs["reference"], texts, strict=True)
+        end = ", ".join(f"{name} {value:.6g}{unit}" for name, value, unit in point)
+        whole = "".join(texts) if all(units) else " in base units"
+        facts["hypervolume"] = f"{size:.6g}{whole}, up to the reference point {end}"
     return replace(answer, title=title, facts=facts)

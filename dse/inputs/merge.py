@@ -34,17 +34,24 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return the counts that do not hold for a study's inputs, each with the reason."""
+    """Return the counts that do not hold for a study's inputs, each with the reason.
+
+    A reason also names the other workloads to which one applies.
+    """
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
+    wrong: dict[str, None] = {}
     pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
     for name, entry in pairs:
         value = entry.values.get(name)
         for other, numbers in value.holds_for if value else ():
             in_file = entry.values.get(other)
             now = changed.get(other, in_file.value if in_file else None)
-            if name in reasons or (numbers is None and other not in changed):
+            if other not in changed if numbers is None else _is_always_among(now, numbers):
+                continue
+            wrong[entry.name] = None
+            if name in reasons:
                 continue
             if numbers is None:
                 formula = in_file.value if in_file else ""
@@ -54,7 +61,7 @@ def find_invalid_values(
                     "kernel for each block in one file (dse kernel --block X,Y --block X,Y --out "
                     f"FILE.toml), or give {name} yourself"
                 )
-            elif not _is_always_among(now, numbers):
+            else:
                 known = " or ".join(f"{number:.15g}" for number in numbers)
                 reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {known} "
@@ -62,7 +69,8 @@ def find_invalid_values(
                     "these values (dse kernel --block for each, in one file), leave "
                     f"{other} at {known}, or give {name} yourself"
                 )
-    return reasons
+    also = f" (all workloads with such counts: {', '.join(wrong)})" if len(wrong) > 1 else ""
+    return {name: reason + also for name, reason in reasons.items()}
 
 
 def _is_always_among(value: Any, numbers: Sequence[float]) -> bool:

@@ -60,7 +60,10 @@ def pareto(
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     if len(goals) != 2:
         given = ", ".join(goal.text for goal in goals)
-        raise DseError(f"a Pareto front needs two goals, not {given}: name two")
+        raise DseError(
+            f"a Pareto front needs two goals, not {given}: name two, as in --minimize time,power, "
+            "and bound others by --where; dse pareto --epsilon lists a front of several"
+        )
     query: dict[str, Any] = {"minimize": minimize or None, "maximize": maximize or None}
     query |= {"where": texts, "epsilon": epsilon}
     if isinstance(source, StudyData) and source.grid().points > _MAX_RUN:

@@ -216,6 +216,8 @@ def test_energy_has_a_best_clock_on_the_way() -> None:
     assert dse.advise("ipp", levers="designer", **given_).goal == "time"
     with pytest.raises(UnknownNameError, match=r"goal = 'enrgy'.*did you mean 'energy'"):
         dse.advise("ipp", goal="enrgy", **given_)
+    with pytest.raises(UnknownNameError, match="dse sensitivity STUDY --output 'time / energy'"):
+        dse.advise("ipp", goal="time / energy", **given_)
 
 
 def test_power_tells_the_unit_that_draws_most() -> None:

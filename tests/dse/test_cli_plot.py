@@ -237,7 +237,10 @@ MISUSED = [
         "bars for 48 values of warps_per_sm are too many (at most 16)",
     ),
     ("lines --model transit --quantity threads --set threads=3 --out a.png", "over no axis"),
-    ("pareto study.toml --minimize time --out a.png", "two goals, not time: name two"),
+    (
+        "pareto study.toml --minimize time --out a.png",
+        "two goals, not time: name two, as in --minimize time,power",
+    ),
     ("sms --machine gtx280 --axis active_sms=1:2:3:4 --out a.png", "expected START:STOP"),
     ("kernels --machine c2075 --out a.png", "draws a table of counters: name its CSV file"),
     ("transit study.toml --out a.png", "transit draws one configuration"),

@@ -590,6 +590,8 @@ def test_the_front_is_that_of_the_study() -> None:
         assert np.any((low <= time) & (high >= power))
     with pytest.raises(dse.DseError, match="a Pareto front needs two goals, not time"):
         plots.pareto(study, minimize="time")
+    with pytest.raises(dse.DseError, match="bound others by --where; dse pareto --epsilon lists"):
+        plots.pareto(study, minimize=["time", "power", "active_sms"])
 
 
 def test_of_a_large_study_only_the_front_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Leaf
 from symbolic.errors import DseError
+from symbolic.expression import parse_value
 from symbolic.library import load_model
 from symbolic.physical_limits import LIMITS
 from symbolic.quantities import TABLE
@@ -171,6 +172,52 @@ def test_a_launch_touches_at_most_the_memory_of_the_machine(tmp_path: Path) -> N
     assert answer.roofline["dram_bytes"] == 2**28 + 2 * 4 * 2**26
     # a card whose memory holds what is counted
     assert dse.analyze(kernel, "mi300x", **known).best.time > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "grown", "cause"),
+    [
+        ("decode_attention", {"batch": 156, "context": 131072}, "batch", "the KV cache"),
+        ("prefill_attention", {"batch": 32, "seq_len": 131072}, "batch", "queries, keys"),
+        ("moe", {"experts": 80, "tokens": 64, "topk": 8}, "experts", "the experts of a rank"),
+        ("gemm", dict.fromkeys(("product_rows", "product_columns", "product_depth"), 1e5),
+         "product_rows", "both factors and the result"),
+    ],
+)  # fmt: skip
+def test_data_of_a_layer_must_fit_into_the_memory(
+    model: str, sizes: dict[str, Any], grown: str, cause: str
+) -> None:
+    """The twin counts the bytes of 16-bit numbers."""
+    known: dict[str, Any] = dict(sizes)
+    if model.endswith("attention"):
+        known |= {"heads": 64, "kv_heads": 8, "head_dim": 128, "kv_dtype": "bf16"}
+        words = 2 * 8 if model == "decode_attention" else 2 * 64 + 2 * 8
+        per_unit = 2 * words * 128 * 131072
+    elif model == "moe":
+        known |= {"hidden": 16384, "intermediate": 8192, "dtype": "bf16", "gated": "true"}
+        per_unit = 2 * 3 * 16384 * 8192
+    else:
+        per_unit = 4 * 1e5
+    text = str(dse.machine("h100_sxm").values["mem_size"].value)
+    size = parse_value(text, TABLE["mem_size"], TABLE)
+    assert isinstance(size, float)
+    most = int((size - (2e10 if model == "gemm" else 0)) / per_unit)
+    for count, limits in (most, []), (most + 1, ["memory"]):
+        ds = dse.evaluate(model, machine="h100_sxm", **known | {grown: count})
+        rows = json.loads(ds.attrs.get("impossible", "[]"))
+        assert [row["limit"] for row in rows] == limits
+        for row in rows:
+            assert row["why"].startswith(f"{grown} is impossible, as it is given: {cause}")
+        assert float(ds.time) > 0
+
+
+def test_data_are_not_compared_with_a_memory_of_unknown_size() -> None:
+    names = ("product_rows", "product_columns", "product_depth")
+    sizes: dict[str, Any] = dict.fromkeys(names, 1e6)
+    outputs = ["weight_bytes", "activation_bytes", "result_bytes"]
+    assert "mem_size" not in dse.machine("v100_sxm2").values
+    ds = dse.evaluate("gemm", machine="v100_sxm2", dtype="fp16", outputs=outputs, **sizes)
+    assert "impossible" not in ds.attrs
 
 
 def test_an_input_without_effect_is_not_listed_as_assumed() -> None:
