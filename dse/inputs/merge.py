@@ -36,12 +36,12 @@ def find_invalid_values(
 ) -> dict[str, str]:
     """Return the counts that do not hold for a study's inputs, each with the reason.
 
-    A reason also names the other workloads to which one applies.
+    A reason also names the other workloads whose count does not hold.
     """
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
-    wrong: dict[str, None] = {}
+    wrong: dict[str, list[str]] = {}
     pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
     for name, entry in pairs:
         value = entry.values.get(name)
@@ -50,7 +50,8 @@ def find_invalid_values(
             now = changed.get(other, in_file.value if in_file else None)
             if other not in changed if numbers is None else _is_always_among(now, numbers):
                 continue
-            wrong[entry.name] = None
+            if entry.name not in (labels := wrong.setdefault(name, [])):
+                labels.append(entry.name)
             if name in reasons:
                 continue
             if numbers is None:
@@ -69,8 +70,10 @@ def find_invalid_values(
                     "these values (dse kernel --block for each, in one file), leave "
                     f"{other} at {known}, or give {name} yourself"
                 )
-    also = f" (all workloads with such counts: {', '.join(wrong)})" if len(wrong) > 1 else ""
-    return {name: reason + also for name, reason in reasons.items()}
+    for name, labels in wrong.items():
+        if len(labels) > 1:
+            reasons[name] += f" (all workloads with such counts: {', '.join(labels)})"
+    return reasons
 
 
 def _is_always_among(value: Any, numbers: Sequence[float]) -> bool:

@@ -6,6 +6,8 @@ import json
 import re
 
 import dse
+from dse.catalog.entries import shipped_values
+from symbolic.library import load_model
 from tests.dse.conftest import Run
 
 NAMES = ("time", "active_sms")
@@ -71,3 +73,14 @@ def test_axes_held_at_one_value(run: Run) -> None:
         assert "is not on its axis; the nearest value is" in off.stderr
     wrong = run("optimum", "out.zarr", "--minimize", "time", "--at", "active_sms", status=2)
     assert "expected QUANTITY=VALUE" in wrong.stderr
+
+
+def test_power_of_a_modern_gpu_is_bounded_if_no_model_can_compute_it(run: Run) -> None:
+    given = ("machine=h100_sxm", "workload=svm", "--outputs", "power")
+    error = run("evaluate", "occupancy + latency_roofline", *given, status=2).stderr
+    text = " ".join(error.split())
+    assert "activity_power for power, with energies that no machine file has" in text
+    assert "set power_limit_share, such as 0.8" in text
+    energies = [name for name in load_model("activity_power").needs("power") if "energy" in name]
+    assert energies
+    assert not [name for name in energies if shipped_values(name)]

@@ -67,15 +67,14 @@ def test_what_follows_from_another_size_is_refused_with_the_formula(
 def test_counts_that_do_not_hold_are_named_for_all_workloads_at_once(
     twice: Path, tmp_path: Path
 ) -> None:
-    files = [tmp_path / f"{name}.toml" for name in ("one", "two", "fine")]
+    files = [tmp_path / "one.toml", tmp_path / "two.toml"]
     for file in files:
         file.write_text(dse.kernel(twice, block=256, grid=(16, 4096), set={"n": 4096}).toml())
-    files[2].write_text(dse.kernel(twice, block=256, set={"n": 4096}).toml())
-    names = [str(file) for file in files]
+    names = [*map(str, files), str(KERNELS / "triad.toml")]
     with pytest.raises(DseError) as error:
         dse.evaluate(MODEL, machine="a100_80", workload=names, block_x=[32, 64])
     *_, listed = str(error.value).partition("all workloads with such counts: ")
-    assert {Path(name).stem for name in listed.rstrip(")").split(", ")} == {"one", "two"}
+    assert listed == "one, two)"
     with pytest.raises(DseError) as error:
         dse.evaluate(MODEL, machine="a100_80", workload=names[1:], block_x=[32, 64])
     assert "such counts" not in str(error.value)
