@@ -43,6 +43,10 @@ _SAME_WORK = 1.1
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
 
+#: Assumptions about the bytes of a launch, with which a time has no lower bound.
+_BYTES_OF_LAUNCH = ("launch_bytes:", "dram_bytes:")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """Macros, sizes and axis values of one launch, with its counts or the reason why it has none.
@@ -161,14 +165,16 @@ class Subject:
         interval = learnt_interval(prediction.model, entry.name, limits, level)
         ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
+        unsure = any(t.startswith(_BYTES_OF_LAUNCH) for t in (*assumed, *of_counts))
+        least = 0.0 if unsure else np.nan_to_num(prediction.value("least_time", at), posinf=np.inf)
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,
             model=prediction.model,
             why_model=prediction.why,
             time=time,
-            time_low=time * ends[0],
-            time_high=time * ends[1],
+            time_low=max(time * ends[0], least),
+            time_high=max(time * ends[1], least),
             interval=interval,
             chance=float(chance),
             rank=rank + 1,

@@ -212,9 +212,15 @@ class StudyData:
         given = {name for each in (self.set, self.axes, *values) for name in each}
         labels = next((axis.labels for axis in axes if axis.name == "machine"), ())
         result = model
-        for label in labels or (self.machine or "",):
-            name = machine(label, folder=self.folder).name if label else ""
-            result, law = with_model_error(model, name, given)
+        machines = labels or ((self.machine,) if self.machine else ())
+        entries = [machine(each, folder=self.folder) for each in machines]
+        bytes_ = [each.get(name) for each in values for name in ("launch_bytes", "dram_bytes")]
+        has_least = not any(value.assumed for value in bytes_ if value) and all(
+            "l2_size" in known for known in [given | {*e.values} for e in entries] or [given]
+        )
+        for label, entry in zip(machines or ("",), entries or (None,), strict=True):
+            name = entry.name if entry else ""
+            result, law = with_model_error(model, name, given, has_least=has_least)
             if law is None:
                 break
             if not labels:

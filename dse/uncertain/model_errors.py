@@ -157,13 +157,13 @@ def limit_quantities(model: Model) -> dict[str, str]:
 
 
 def with_model_error(
-    model: Model, machine: str, given: Collection[str]
+    model: Model, machine: str, given: Collection[str], *, has_least: bool = False
 ) -> tuple[Model, JointRows | None]:
     """Return a model whose time has the measured error as a factor, and the law of the error.
 
     The error of each class of kernels is a random quantity; the largest limit chooses the class.
     ``given`` are the quantities that have values. Without measured rows of the model, the model is
-    returned as it is.
+    returned as it is. No time is below ``least_time``, if ``has_least`` is True.
     """
     parts = {*model.name.split(" + ")} - ({"footprint"} if "dram_bytes" in given else set())
     measured = [each.model for each in read_classes() if {*each.model.split(" + ")} <= parts]
@@ -186,13 +186,16 @@ def with_model_error(
             error, largest = where(time > largest, known[name], error), maximum(largest, time)
         return error
 
-    def product(predicted_time: Any, model_error: Any) -> Any:
-        return predicted_time * model_error
+    def bounded_product(predicted_time: Any, model_error: Any, *least: Any) -> Any:
+        return maximum(predicted_time * model_error, *least)
+
+    least = [e.name for e in model.equations if has_least and e.name == "least_time"]
+    factors = ("predicted_time", "model_error", *least)
 
     equations = [
         *(replace(e, name="predicted_time") if e.name == "time" else e for e in model.equations),
         equation(choose, name="model_error", source=_SOURCE, inputs=(*limits.values(), *errors)),
-        equation(product, name="time", source=_SOURCE),
+        equation(bounded_product, name="time", source=_SOURCE, inputs=factors),
     ]
     meaning = "measured time / predicted time"
     rows = [quantity(n, domain="(0, inf)", meaning=meaning) for n in (*errors, "model_error")]

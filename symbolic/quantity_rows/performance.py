@@ -364,5 +364,6 @@ LATENCY_ROOFLINE = (
     row("power_time", "s", RESULT, "time in which the power limit allows the energy"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
+    row("least_time", "s", RESULT, "time at the printed rates of operations and of DRAM"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),
 )  # fmt: skip
