@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from symbolic.answer import Answer, DisplayMixin, Report, Table, value_text
+from symbolic.answer import Answer, DisplayMixin, Report, Table, common_prefix, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
@@ -28,6 +28,7 @@ class Move(DisplayMixin):
 
     Attributes:
         quantity: The input to move; the inputs in ``together`` move with it, by the same factor.
+        meaning: What the quantity is.
         direction: ``"raise"`` or ``"lower"``.
         value, until: Start and end of the move. It ends at the first of these: the next bound (the
             border itself, or the first whole number beyond); the last value that the domain and all
@@ -50,6 +51,7 @@ class Move(DisplayMixin):
     """
 
     quantity: str
+    meaning: str = ""
     together: tuple[str, ...] = ()
     unit: str
     direction: str
@@ -73,11 +75,15 @@ class Move(DisplayMixin):
     def _answer(self) -> Answer:
         return Answer(kind="Move", title=str(self))
 
+    def value_text(self, value: float) -> str:
+        """Return a value of the quantity as text, with the prefix of the start of the move."""
+        return value_text(value, self.unit, common_prefix([self.value], self.unit))
+
     def __str__(self) -> str:
         name = self.quantity + (f" with {', '.join(self.together)}" if self.together else "")
-        text = f"{self.direction} {name} from {value_text(self.value, self.unit)}"
+        text = f"{self.direction} {name} from {self.value_text(self.value)}"
         if not math.isnan(self.until):
-            text += f" to {value_text(self.until, self.unit)}"
+            text += f" to {self.value_text(self.until)}"
         if self.next_bound is None:
             endless = "and no limit is known" if self.direction == "raise" else "down towards 0"
             text += f": no other bound follows, {f'up to {self.limit}' if self.limit else endless}"
@@ -89,9 +95,15 @@ class Move(DisplayMixin):
         text += f"; {self.jump}" * bool(self.jump)
         text += "".join(f", {name} x {factor:.6g}" for name, factor in self.along.items())
         if self.end_limit != self.limit:
-            text += f"; {_gain_text(self.end_gain)} up to {value_text(self.end, self.unit)}"
+            text += f"; {_gain_text(self.end_gain)} up to {self.value_text(self.end)}"
             text += f", {self.end_limit}"
         return f"{text}   [{self.equation}; {self.source}]"
+
+
+def meanings_table(moves: Iterable[Move]) -> Table:
+    """Return a table of what the quantities of moves are."""
+    meanings = {move.quantity: move.meaning for move in moves if move.meaning}
+    return Table(title="these quantities are", rows=[*meanings.items()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -188,6 +200,7 @@ class Advice(Report):
             tables=[
                 Table(title=title, rows=[[str(entry)] for entry in each], is_open=place == 0)
                 for place, (title, each) in enumerate(parts.items())
-            ],
+            ]
+            + [meanings_table(move for move in helpful if move.end_gain >= _LEAST_GAIN)],
             notes=[*no_help, *self.notes],
         )

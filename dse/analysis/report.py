@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dse.advice.report import Move
+from dse.advice.report import Move, meanings_table
 from dse.uncertain.model_errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
+from symbolic.quantity import LEVERS
 
 #: Long and short names of limits in answers; other limits have their names in the model.
 _NAMES: Mapping[str, tuple[str, str]] = {
@@ -87,7 +88,7 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = ["quantity", "direction", "value", "until", "gain", "limit"]
+            names = ["quantity", "meaning", "direction", "value", "until", "gain", "limit"]
             names += ["end", "end_gain", "end_limit"]
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
@@ -143,7 +144,7 @@ class Analysis(Report):
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
         }
-        tables = [_variants_table(answers), _moves_table(best)]
+        tables = [_variants_table(answers), _moves_table(best), meanings_table(_shown_moves(best))]
         tables.append(_refused_table(answers))
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
         if self.counters:
@@ -182,7 +183,7 @@ class Analysis(Report):
         others = Table(title="not answered", columns=("machine", "why"), rows=refused)
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
         assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
-        notes = ["with one --machine, or --json, the answer lists the assumptions"]
+        notes = ["with one --machine, or --json: variants, what would help, and all assumptions"]
         about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
         return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
 
@@ -276,18 +277,24 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
+def _shown_moves(each: AnswerOfVariant) -> list[Move]:
+    """Return the moves that gain most, those of the programmer first."""
+    shown = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
+    return sorted(shown, key=lambda move: LEVERS.index(move.lever))
+
+
 def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
-    for move in [move for move in each.moves if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        to = "" if move.end != move.end else f" to {_short_text(move.end, move.unit)}"
-        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{to}"
+    for move in _shown_moves(each):
+        to = "" if move.end != move.end else f" to {_short_text(move.end, move)}"
+        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move)}{to}"
         is_longer = move.end_limit != move.limit
         text += f", {move.end_limit}" if is_longer or "shipped" in move.limit else ""
         border = f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
         if border and is_longer:
-            border = f" ({move.gain:.3g} times at {_short_text(move.until, move.unit)}{border})"
+            border = f" ({move.gain:.3g} times at {_short_text(move.until, move)}{border})"
         text += border
         rows.append([move.lever, f"{move.end_gain:.3g} times", text])
     units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
@@ -297,8 +304,8 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     return Table(title=title, columns=("who", "faster", "move"), rows=rows)
 
 
-def _short_text(value: float, unit: str) -> str:
-    return value_text(value if value == round(value) else float(f"{value:.4g}"), unit)
+def _short_text(value: float, move: Move) -> str:
+    return move.value_text(value if value == round(value) else float(f"{value:.4g}"))
 
 
 def _counters_table(counters: Sequence[Mapping[str, Any]]) -> Table:

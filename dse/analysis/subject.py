@@ -26,6 +26,7 @@ from dse.cuda.source import own_source
 from dse.study.plan import unusual_number
 from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
 from sweeps.grid.axes import parse_numbers
+from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
@@ -43,6 +44,8 @@ _SAME_WORK = 1.1
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
 
+#: A kernel reads bytes again if it requests more than this factor of the bytes that blocks touch.
+_REREAD = 1.2
 #: Assumptions about the bytes of a launch, with which a time has no lower bound.
 _BYTES_OF_LAUNCH = ("launch_bytes:", "dram_bytes:")
 
@@ -188,7 +191,7 @@ class Subject:
             defines=variant.defines,
             inputs=variant.point,
             moves=self._moves(entry, prediction.model, variant) if rank < self.advised else None,
-            assumed=[*assumed, *of_counts, *prediction.assumed],
+            assumed=[*assumed, *of_counts, *prediction.assumed, *_reused_reads(prediction, at)],
             roofline={
                 name: prediction.value(name, at)
                 for name in ROOFLINE_QUANTITIES
@@ -208,6 +211,32 @@ class Subject:
         except DseError:
             return None
         return tuple(move for move in advice.moves if move.helps)
+
+
+def _reused_reads(prediction: Prediction, at: int) -> list[str]:
+    """Return the assumption that repeated reads hit caches, if the resident blocks exceed them.
+
+    The blocks of an SM touch at least their share of the bytes of the launch.
+    """
+    names = ("l1_bytes", "l2_bytes", "launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms")
+    requested, l2_bytes, *sizes = (prediction.value(name, at) for name in names)
+    launch_bytes, blocks, resident, busy_sms = sizes
+    touched = launch_bytes / blocks * min(resident, blocks / busy_sms)
+    l1_size, l2_size = (prediction.value(name, at) for name in ("l1_size", "l2_size"))
+    is_repeated = "footprint" in prediction.model and requested > _REREAD * l2_bytes > 0
+    if not (is_repeated and touched > l1_size):
+        return []
+    text = (
+        "l2_bytes: bytes that a block reads again come from the L1 cache, although the resident "
+        f"blocks of an SM touch {_kib_text(touched)}, and its L1 cache has {_kib_text(l1_size)}"
+    )
+    if touched * busy_sms > l2_size:
+        text += f" (all SMs: {_kib_text(touched * busy_sms)}, L2 cache: {_kib_text(l2_size)})"
+    return [f"{text}: this block may be slower than predicted, and larger blocks less so"]
+
+
+def _kib_text(size: float) -> str:
+    return value_text(1024 * round(size / 1024), "B")
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:

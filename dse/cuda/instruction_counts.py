@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -155,14 +156,19 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
 def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     """Return the counts of several blocks as formulas of ``threads_per_block``.
 
-    Raise a DseError if two blocks have equally many threads, or shapes of different dimensions.
+    A quantity that only some blocks have, such as ``longest_warp_insts``, has its default in the
+    others. Raise a DseError if two blocks have equally many threads, or a quantity has no default.
     """
     threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
-    if len({*threads}) < len(threads) or any({*each} != {*first} for each in counts):
+    names = dict.fromkeys(name for each in counts for name in each)
+    missing = {n: TABLE[n].default for n in names if any(n not in each for each in counts)}
+    open_ = [name for name, default in missing.items() if not isinstance(default, Real)]
+    if open_ or len({*threads}) < len(threads):
+        why = f"only some of them have {', '.join(open_)}" if open_ else "equally many threads"
         raise DseError(
-            f"blocks of {', '.join(map(str, threads))} threads: a workload file holds blocks of "
-            "different numbers of threads and equal dimensions; write a file for each of the "
-            "others, or a table (--out OUT.csv)"
+            f"blocks of {', '.join(map(str, threads))} threads ({why}): a workload file holds "
+            "blocks of different numbers of threads and equal dimensions; write a file for each "
+            "of the others, or a table (--out OUT.csv)"
         )
 
     def join(values: Sequence[float | str]) -> float | str:
@@ -171,11 +177,15 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
             text = f"where({_BLOCK} == {size}, {value}, {text})"
         return values[0] if len({*values}) == 1 else text
 
-    values = {n: join([each.formulas.get(n, each[n]) for each in counts]) for n in first}
+    values = {
+        n: join([each.formulas.get(n, each.get(n, missing.get(n))) for each in counts])
+        for n in names
+    }
     formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
     inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
     return replace(
         first,
+        quantities={**{n: float(v) for n, v in missing.items()}, **first.quantities},
         formulas=formulas,
         declared={
             n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
@@ -184,10 +194,10 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
         },
         assumed={n: why for each in reversed(counts) for n, why in each.assumed.items()},
         holds_for={
-            n: sorted({*names, _BLOCK})
-            for n, names in inputs.items()
+            n: sorted({*required, _BLOCK})
+            for n, required in inputs.items()
             if n != _BLOCK
-            and (names or any(formulas.get(n) != each.formulas.get(n) for each in counts))
+            and (required or any(formulas.get(n) != each.formulas.get(n) for each in counts))
         },
         counted_blocks=threads,
     )
