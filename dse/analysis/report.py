@@ -144,7 +144,7 @@ class Analysis(Report):
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
         }
-        tables = [_variants_table(answers), _moves_table(best), meanings_table(_shown_moves(best))]
+        tables = [_variants_table(answers), *_move_tables(best)]
         tables.append(_refused_table(answers))
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
         if self.counters:
@@ -277,17 +277,12 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
-def _shown_moves(each: AnswerOfVariant) -> list[Move]:
-    """Return the moves that gain most, those of the programmer first."""
-    shown = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
-    return sorted(shown, key=lambda move: LEVERS.index(move.lever))
-
-
-def _moves_table(each: AnswerOfVariant) -> Table | None:
-    if not each.moves:
-        return None
+def _move_tables(each: AnswerOfVariant) -> list[Table]:
+    """Return the moves that gain most, those of the programmer first, and their quantities."""
+    moves = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
+    moves.sort(key=lambda move: LEVERS.index(move.lever))
     rows = []
-    for move in _shown_moves(each):
+    for move in moves:
         to = "" if move.end != move.end else f" to {_short_text(move.end, move)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move)}{to}"
         is_longer = move.end_limit != move.limit
@@ -301,7 +296,8 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     values = {**each.defines, **each.inputs}.items()
     point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]
     title = f"what would help at {', '.join(point)}" if point else "what would help"
-    return Table(title=title, columns=("who", "faster", "move"), rows=rows)
+    table = Table(title=title, columns=("who", "faster", "move"), rows=rows)
+    return [table, meanings_table(moves)]
 
 
 def _short_text(value: float, move: Move) -> str:

@@ -24,9 +24,8 @@ from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from dse.cuda.source import own_source
 from dse.study.plan import unusual_number
-from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
+from dse.uncertain import model_errors as errors
 from sweeps.grid.axes import parse_numbers
-from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.quantities import TABLE
@@ -42,12 +41,8 @@ _OTHER_ARCH = 80
 _SAME_WORK = 1.1
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
-
-
 #: A kernel reads bytes again if it requests more than this factor of the bytes that blocks touch.
 _REREAD = 1.2
-#: Assumptions about the bytes of a launch, with which a time has no lower bound.
-_BYTES_OF_LAUNCH = ("launch_bytes:", "dram_bytes:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +115,12 @@ class Subject:
         prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
         order = [int(at) for at in np.argsort(prediction.times, kind="stable")]  # NaN comes last
         problems: dict[Any, list[int]] = {}  # variants with other arguments do other work
-        for at in sorted(set(order), key=lambda at: tuple(able[at].arguments.values())):
-            problems.setdefault(tuple(able[at].arguments.items()), [])
-        for at in order:
+        for at in sorted(order, key=lambda at: tuple(able[at].arguments.values())):
             if not prediction.status[at]:
-                problems[tuple(able[at].arguments.items())].append(at)
+                problems.setdefault(tuple(able[at].arguments.items()), []).append(at)
         answers = []
         for known in problems.values():
-            chances = best_chances(prediction.times[known])
+            chances = errors.best_chances(prediction.times[known])
             answers += [
                 self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
                 for rank, at in enumerate(known)
@@ -136,20 +129,11 @@ class Subject:
         failed += [(each, each.status) for each in variants if each.status]
         if not answers:
             raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
-        failed = [pair for pair in failed if not pair[0].is_searched]
-        answers += [
-            AnswerOfVariant(
-                machine=entry.name,
-                machine_title=entry.title,
-                model=prediction.model,
-                status=reason,
-                block=each.block,
-                grid=each.grid,
-                defines=each.defines,
-                inputs=each.point,
-            )
-            for each, reason in failed
-        ]
+        about = {"machine": entry.name, "machine_title": entry.title, "model": prediction.model}
+        for each, status in failed:
+            if not each.is_searched:
+                launch = {"block": each.block, "grid": each.grid, "defines": each.defines}
+                answers.append(AnswerOfVariant(**about, **launch, inputs=each.point, status=status))
         return answers
 
     def _answer(
@@ -165,11 +149,11 @@ class Subject:
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
-        interval = learnt_interval(prediction.model, entry.name, limits, level)
-        ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
+        interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
+        ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
-        unsure = any(t.startswith(_BYTES_OF_LAUNCH) for t in (*assumed, *of_counts))
-        least = 0.0 if unsure else np.nan_to_num(prediction.value("least_time", at), posinf=np.inf)
+        guessed = errors.LAUNCH_BYTES & {text.partition(":")[0] for text in (*assumed, *of_counts)}
+        least = 0.0 if guessed else prediction.value("least_time", at)  # NaN does not limit below
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,
@@ -214,29 +198,23 @@ class Subject:
 
 
 def _reused_reads(prediction: Prediction, at: int) -> list[str]:
-    """Return the assumption that repeated reads hit caches, if the resident blocks exceed them.
-
-    The blocks of an SM touch at least their share of the bytes of the launch.
-    """
-    names = ("l1_bytes", "l2_bytes", "launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms")
-    requested, l2_bytes, *sizes = (prediction.value(name, at) for name in names)
-    launch_bytes, blocks, resident, busy_sms = sizes
-    touched = launch_bytes / blocks * min(resident, blocks / busy_sms)
-    l1_size, l2_size = (prediction.value(name, at) for name in ("l1_size", "l2_size"))
-    is_repeated = "footprint" in prediction.model and requested > _REREAD * l2_bytes > 0
-    if not (is_repeated and touched > l1_size):
+    """Return the assumption that caches have the bytes that a block reads again, if it may fail."""
+    names = ("launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms", "l1_bytes", "l2_bytes")
+    launch_bytes, blocks, resident, sms, l1, l2 = (prediction.value(n, at) for n in names)
+    # the blocks of an SM touch at least their share of the bytes of the launch
+    sizes = {"": launch_bytes / blocks * min(resident, blocks / sms)}
+    sizes |= {
+        "all": sizes[""] * sms,
+        **{n: prediction.value(f"{n}_size", at) for n in ("l1", "l2")},
+    }
+    if not ("footprint" in prediction.model and l1 > _REREAD * l2 and sizes[""] > sizes["l1"]):
         return []
-    text = (
-        "l2_bytes: bytes that a block reads again come from the L1 cache, although the resident "
-        f"blocks of an SM touch {_kib_text(touched)}, and its L1 cache has {_kib_text(l1_size)}"
-    )
-    if touched * busy_sms > l2_size:
-        text += f" (all SMs: {_kib_text(touched * busy_sms)}, L2 cache: {_kib_text(l2_size)})"
-    return [f"{text}: this block may be slower than predicted, and larger blocks less so"]
-
-
-def _kib_text(size: float) -> str:
-    return value_text(1024 * round(size / 1024), "B")
+    own, every, l1_text, l2_text = (f"{size / 1024:,.0f} KiB" for size in sizes.values())
+    return [
+        f"l2_bytes: the L1 cache ({l1_text}) has the bytes that a block reads again, although the "
+        f"resident blocks of an SM touch {own} (of all SMs: {every}; L2 cache: {l2_text}): this "
+        "block may be slower than predicted, and larger blocks less so"
+    ]
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -162,13 +161,13 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
     names = dict.fromkeys(name for each in counts for name in each)
     missing = {n: TABLE[n].default for n in names if any(n not in each for each in counts)}
-    open_ = [name for name, default in missing.items() if not isinstance(default, Real)]
-    if open_ or len({*threads}) < len(threads):
-        why = f"only some of them have {', '.join(open_)}" if open_ else "equally many threads"
+    unknown = [name for name, default in missing.items() if not isinstance(default, (int, float))]
+    if unknown or len({*threads}) < len(threads):
+        why = f" (only some have {', '.join(unknown)})" if unknown else ""
         raise DseError(
-            f"blocks of {', '.join(map(str, threads))} threads ({why}): a workload file holds "
-            "blocks of different numbers of threads and equal dimensions; write a file for each "
-            "of the others, or a table (--out OUT.csv)"
+            f"blocks of {', '.join(map(str, threads))} threads{why}: a workload file holds blocks "
+            "of different numbers of threads and equal dimensions; write a file for each of the "
+            "others, or a table (--out OUT.csv)"
         )
 
     def join(values: Sequence[float | str]) -> float | str:
@@ -177,15 +176,12 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
             text = f"where({_BLOCK} == {size}, {value}, {text})"
         return values[0] if len({*values}) == 1 else text
 
-    values = {
-        n: join([each.formulas.get(n, each.get(n, missing.get(n))) for each in counts])
-        for n in names
-    }
+    values = {n: join([e.formulas.get(n, (missing | {**e})[n]) for e in counts]) for n in names}
     formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
     inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
     return replace(
         first,
-        quantities={**{n: float(v) for n, v in missing.items()}, **first.quantities},
+        quantities=missing | {**first},
         formulas=formulas,
         declared={
             n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
