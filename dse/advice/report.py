@@ -181,15 +181,15 @@ class Advice(Report):
             terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
             title += f", limited by {' and '.join(self.limiter)} (of {terms})"
         helpful = [move for move in self.moves if move.helps]
+        listed = [move for move in helpful if move.end_gain >= _LEAST_GAIN]
         parts: dict[str, list[Move] | tuple[Suggestion, ...]] = {}
         for lever in LEVERS:
             heading = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
-            listed = [move for move in helpful if move.end_gain >= _LEAST_GAIN]
             parts[heading] = [move for move in listed if move.lever == lever]
         parts[ARTEFACT] = [move for move in self.moves if move.artefact]
         parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
         parts["in closed form"] = self.suggestions
-        few = sum(move.end_gain < _LEAST_GAIN for move in helpful)
+        few = len(helpful) - len(listed)
         least = f"{100 * (_LEAST_GAIN - 1):.1g} %"
         hidden = f"{few} moves gain less than {least} each (--json lists them)"
         no_help = ([] if helpful else [f"no move improves {self.goal}"]) + [hidden] * (few > 0)
@@ -201,6 +201,6 @@ class Advice(Report):
                 Table(title=title, rows=[[str(entry)] for entry in each], is_open=place == 0)
                 for place, (title, each) in enumerate(parts.items())
             ]
-            + [meanings_table(move for move in helpful if move.end_gain >= _LEAST_GAIN)],
+            + [meanings_table(listed)],
             notes=[*no_help, *self.notes],
         )

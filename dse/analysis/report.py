@@ -130,8 +130,7 @@ class Analysis(Report):
             groups.setdefault(each.machine, []).append(each)
         if len(groups) > 1:
             return self._machines_answer(groups)
-        ((_, answers),) = groups.items()
-        return self._machine_answer(answers)
+        return self._machine_answer(self.answers)
 
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
         """Return the answer for one machine: the best variant in full, and a table of variants."""
@@ -144,16 +143,15 @@ class Analysis(Report):
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
         }
-        tables = [_variants_table(answers), *_move_tables(best)]
-        tables.append(_refused_table(answers))
+        tables = [_variants_table(answers)] if len(answers) > 1 else []
+        tables += [*_move_tables(best), _refused_table(answers)]
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
-        if self.counters:
-            tables.append(_counters_table(self.counters))
+        tables.append(_counters_table(self.counters))
         return Answer(
             kind="Analysis",
             title=title,
             facts={name: text for name, text in facts.items() if text},
-            tables=[table for table in tables if table is not None],
+            tables=tables,
             data=self.to_dict(),
         )
 
@@ -242,22 +240,17 @@ def _limits_text(each: AnswerOfVariant) -> str:
     )
 
 
-def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
-    if len(answers) < 2:
-        return None
+def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table:
     every = (n for each in answers for n in (*each.defines, *each.inputs))
     names = [name for name in dict.fromkeys(every) if name != _THREADS]
     columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
     columns |= {"bottleneck": "", "occupancy": ""}
     rows = []
-    for each in answers:
-        point = {**each.defines, **each.inputs}
+    for each in (each for each in answers if not each.status):
+        point, block = {**each.defines, **each.inputs}, " x ".join(map(str, each.block))
         own = [point.get(name) for name in names]
-        block = " x ".join(map(str, each.block))
-        if each.status:
-            continue
-        name, occupancy = _limit_name(each.bottleneck), f"{100 * each.occupancy:.0f} %"
-        chance = f"{100 * each.chance:.0f} %"
+        name, shares = _limit_name(each.bottleneck), (each.chance, each.occupancy)
+        chance, occupancy = (f"{100 * share:.0f} %" for share in shares)
         rows.append([each.rank, block, *own, each.time, chance, name, occupancy])
     return Table(
         title="variants, and the chance that each is the fastest",

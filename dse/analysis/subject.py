@@ -129,11 +129,12 @@ class Subject:
         failed += [(each, each.status) for each in variants if each.status]
         if not answers:
             raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
-        about = {"machine": entry.name, "machine_title": entry.title, "model": prediction.model}
+        about: dict[str, Any] = {"machine": entry.name, "machine_title": entry.title}
+        about["model"] = prediction.model
         for each, status in failed:
             if not each.is_searched:
-                launch = {"block": each.block, "grid": each.grid, "defines": each.defines}
-                answers.append(AnswerOfVariant(**about, **launch, inputs=each.point, status=status))
+                about |= {"block": each.block, "grid": each.grid, "defines": each.defines}
+                answers.append(AnswerOfVariant(**about, inputs=each.point, status=status))
         return answers
 
     def _answer(
@@ -202,18 +203,15 @@ def _reused_reads(prediction: Prediction, at: int) -> list[str]:
     names = ("launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms", "l1_bytes", "l2_bytes")
     launch_bytes, blocks, resident, sms, l1, l2 = (prediction.value(n, at) for n in names)
     # the blocks of an SM touch at least their share of the bytes of the launch
-    sizes = {"": launch_bytes / blocks * min(resident, blocks / sms)}
-    sizes |= {
-        "all": sizes[""] * sms,
-        **{n: prediction.value(f"{n}_size", at) for n in ("l1", "l2")},
-    }
-    if not ("footprint" in prediction.model and l1 > _REREAD * l2 and sizes[""] > sizes["l1"]):
+    own = launch_bytes / blocks * min(resident, blocks / sms)
+    caches = [prediction.value(name, at) for name in ("l1_size", "l2_size")]
+    if not ("footprint" in prediction.model and l1 > _REREAD * l2 and own > caches[0]):
         return []
-    own, every, l1_text, l2_text = (f"{size / 1024:,.0f} KiB" for size in sizes.values())
+    texts = [f"{size / 1024:,.0f} KiB" for size in (*caches, own, own * sms)]
     return [
-        f"l2_bytes: the L1 cache ({l1_text}) has the bytes that a block reads again, although the "
-        f"resident blocks of an SM touch {own} (of all SMs: {every}; L2 cache: {l2_text}): this "
-        "block may be slower than predicted, and larger blocks less so"
+        "l2_bytes: the L1 cache ({}, L2 cache: {}) has the bytes that a block reads again, "
+        "although the resident blocks of an SM touch {} (of all SMs: {}): this block may be slower "
+        "than predicted, and larger blocks less so".format(*texts)
     ]
 
 
@@ -279,15 +277,10 @@ class WorkloadSubject(Subject):
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
-        counted_for = {other for value in values.values() for other, _ in value.holds_for}
+        counted = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if (
-            is_fixed
-            or usual is None
-            or isinstance(usual.value, str)
-            or counted_for & _BLOCK_QUANTITIES
-        ):
+        if usual is None or isinstance(usual.value, str) or is_fixed or counted & _BLOCK_QUANTITIES:
             return {}
         self.is_searched = True
         sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -160,7 +161,9 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     """
     threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
     names = dict.fromkeys(name for each in counts for name in each)
-    missing = {n: TABLE[n].default for n in names if any(n not in each for each in counts)}
+    missing: dict[str, Any] = {
+        n: TABLE[n].default for n in names if any(n not in each for each in counts)
+    }
     unknown = [name for name, default in missing.items() if not isinstance(default, (int, float))]
     if unknown or len({*threads}) < len(threads):
         why = f" (only some have {', '.join(unknown)})" if unknown else ""

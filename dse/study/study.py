@@ -215,7 +215,7 @@ class StudyData:
         guessed = any(each[n].assumed for each in values for n in LAUNCH_BYTES & {*each})
         for label in labels or (self.machine or "",):
             entry = machine(label, folder=self.folder) if label else None
-            known = given | {*(entry.values if entry else ())} - ({"l2_size"} if guessed else set())
+            known = given.union(entry.values if entry else ()) - ({"l2_size"} if guessed else set())
             result, law = with_model_error(model, entry.name if entry else "", known)
             if law is None:
                 break

@@ -30,8 +30,7 @@ FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
 #: A machine's own rows of a class are used if they come from at least this many kernels.
 MIN_KERNELS = 5
 OTHERS = "others"  # class of all limits except dram; used if one limit has too few machines
-#: Bytes of a launch; if they are assumed, a time has no lower bound.
-LAUNCH_BYTES = {"launch_bytes", "dram_bytes"}
+LAUNCH_BYTES = {"launch_bytes", "dram_bytes"}  # if they are assumed, a time has no lower bound
 #: Class of a kernel, by the limit with the largest share of its time; other limits: ``compute``.
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
 #: The law of the fastest time is integrated at _POINTS points, up to _REACH standard deviations.
@@ -191,12 +190,12 @@ def with_model_error(
     def bounded_product(predicted_time: Any, model_error: Any, *least: Any) -> Any:
         return maximum(predicted_time * model_error, *least)
 
-    factors = ["predicted_time", "model_error"]
-    factors += ["least_time"] * ("latency_roofline" in parts and "l2_size" in given)
+    least = ["least_time"] * ("latency_roofline" in parts and "l2_size" in given)
+    factors = ("predicted_time", "model_error", *least)
     equations = [
         *(replace(e, name="predicted_time") if e.name == "time" else e for e in model.equations),
         equation(choose, name="model_error", source=_SOURCE, inputs=(*limits.values(), *errors)),
-        equation(bounded_product, name="time", source=_SOURCE, inputs=tuple(factors)),
+        equation(bounded_product, name="time", source=_SOURCE, inputs=factors),
     ]
     meaning = "measured time / predicted time"
     rows = [quantity(n, domain="(0, inf)", meaning=meaning) for n in (*errors, "model_error")]

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ import pytest
 from click.testing import Result
 
 import dse
+from dse.advice.report import Move
+from dse.analysis import Analysis
 from dse.analysis.launch import block_shapes, source_launch
 from dse.analysis.prediction import predict
 from dse.catalog.entries import machine
 from dse.uncertain import model_errors as errors
+from symbolic.quantities import TABLE
 from tests.long import long
 
 Run = Callable[..., Result]
@@ -71,8 +75,8 @@ def test_reads_that_no_cache_can_hold_are_stated(rows: Path) -> None:
     result = dse.analyze(rows, "h100_sxm", block=[(64,), (1024,)], moves=False)
     texts = {each.block: " ".join(each.assumed) for each in result.answers}
     assert "resident blocks of an SM touch 1,024 KiB" in texts[64,]
-    assert "the L1 cache (256 KiB)" in texts[64,]
-    assert "(of all SMs: 135,168 KiB; L2 cache: 51,200 KiB)" in texts[64,]
+    assert "the L1 cache (256 KiB, L2 cache: 51,200 KiB)" in texts[64,]
+    assert "(of all SMs: 135,168 KiB)" in texts[64,]
     assert "L1 cache" not in texts[1024,]
     assert any("touch 1,024 KiB" in text for text in result.to_dict()[0]["assumed"])
 
@@ -80,6 +84,34 @@ def test_reads_that_no_cache_can_hold_are_stated(rows: Path) -> None:
 def test_reads_that_are_not_repeated_assume_no_cache() -> None:
     best = dse.analyze(KERNELS / "triad.toml", "h100_sxm", block=256, moves=False).best
     assert not any("L1 cache" in text for text in best.assumed)
+
+
+def test_moves_say_what_they_move_and_begin_with_those_of_the_programmer(run: Run) -> None:
+    words = (str(KERNELS / "stencil.toml"), "--machine", "a100_80", "--block", "256")
+    text = run("analyze", *words).stdout
+    moves, meanings = text.partition("what would help")[2].split("these quantities are:")
+    who = [line.split()[0] for line in moves.splitlines()[2:] if line]
+    assert who == sorted(who, reverse=True)
+    assert {*who} == {"programmer", "designer"}
+    assert "mem_strength  loads in flight per warp" in meanings
+    assert "float4" in meanings
+    for move in answers(run, *words)[0]["moves"]:
+        assert move["meaning"] == TABLE[move["quantity"]].meaning
+    several = run("analyze", *words[:2], "a100_80,l4", "--block", "256").stdout
+    assert "with one --machine, or --json: variants, what would help" in several
+    advice = run("advise", DEFAULT, "--workload", words[0], "--machine", "a100_80").stdout
+    assert "mem_strength  loads in flight per warp" in advice
+
+
+def test_both_ends_of_a_move_have_one_unit() -> None:
+    about: dict[str, Any] = {"next_bound": None, "next_limiter": (), "helps": True, "gain": 1.1}
+    about |= {"lever": "programmer", "equation": "", "source": "", "end_gain": 1.1}
+    about |= {"quantity": "block_bytes", "unit": "B", "direction": "lower", "end_limit": ""}
+    move = Move(value=65536.0, until=32769.03, end=32769.03, **about)
+    assert "from 64 KiB to 32 KiB" in str(move)
+    best = dse.analyze(KERNELS / "triad.toml", "a100_80", block=256, moves=False).best
+    text = str(Analysis(subject="triad", answers=(replace(best, moves=(move,)),)))
+    assert "lower block_bytes from 64 KiB to 32 KiB" in text
 
 
 # --- a shipped workload, without a compiler
