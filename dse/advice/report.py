@@ -76,8 +76,10 @@ class Move(DisplayMixin):
         return Answer(kind="Move", title=str(self))
 
     def value_text(self, value: float) -> str:
-        """Return a value of the quantity as text, with the prefix of the start of the move."""
-        return value_text(value, self.unit, common_prefix([self.value], self.unit))
+        """Return a value as text, in the unit of the start of the move unless it is far away."""
+        prefix = common_prefix([self.value], self.unit)
+        is_near = 0.01 <= abs(value) / prefix[0] < 9999.5
+        return value_text(value, self.unit, prefix if is_near else None)
 
     def __str__(self) -> str:
         name = self.quantity + (f" with {', '.join(self.together)}" if self.together else "")
