@@ -12,7 +12,7 @@ from dse.call_checks import check_arguments
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.study import lazy
-from symbolic.answer import Answer, DisplayMixin, Table, shorten, value_text
+from symbolic.answer import Answer, DisplayMixin, Table, count_text, shorten, value_text
 from symbolic.file_access import PathBase
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Comparison(DisplayMixin, VerbMethods, ComparisonData):
 def _title(study: StudyData) -> str:
     grid = study.grid()
     sizes = " x ".join(f"{axis.name} {axis.size}" for axis in grid.axes.values())
-    title = f"{study.model}: {grid.points:,} configurations"
+    title = f"{study.model}: {count_text(grid.points, 'configuration')}"
     return f"{title} ({sizes})" if sizes else title
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.call_checks import short_repr
+from dse.inputs.merge import by_quantity_name
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
 
@@ -68,6 +69,7 @@ def axis_indices(
     prefix: str = "at: ",
 ) -> dict[str, int]:
     """Return the index of each value on its axis; error messages begin with ``prefix``."""
+    at = by_quantity_name(grid.model.names_by_symbol, at)
     axes = grid.axes if allowed is None else allowed
     for name in at:
         check_name(name, axes, f"{prefix}{name!r} is no axis of the study", "its axes are")

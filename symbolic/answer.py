@@ -192,6 +192,11 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
+def count_text(number: int, noun: str, plural: str = "") -> str:
+    """Return a count as text: ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def half_width_text(error: float, unit: str) -> str:
     """Return the half-width of a confidence interval as text."""
     return f"± {value_text(error, unit)}" if error else "exact"

@@ -129,16 +129,6 @@ def _mathrm(name: str) -> str:
     return f"\\mathrm{{{_escape_latex(name)}}}"
 
 
-def _latex_symbols(model: EquationSet) -> dict[str, str]:
-    names = {name: _mathrm(name) for name in model.quantities} | {
-        name: symbol for name, symbol in model.symbols.items() if name in model.quantities
-    }
-    for eq in reversed(model.equations):
-        if eq.symbol:
-            names[eq.name] = eq.symbol
-    return names
-
-
 def _decimal(value: Any) -> Any:
     """Return a literal as a decimal for LaTeX: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
@@ -162,7 +152,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
     """Return equations of a model or graph; see :meth:`symbolic.model.Model.latex`."""
-    names = _latex_symbols(model)
+    names = {name: _mathrm(name) for name in model.quantities} | model.symbols_by_name
     if graph is None or name is None:
         used = model.equations if graph is None else graph.equations
         return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in used)

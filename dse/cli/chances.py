@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dse
 from dse.cli.command import best_on_interrupt, command, input_errors, read_query, read_source
 from dse.cli.options import goal_options, per_and_top_options, source_path_argument
-from symbolic.answer import Answer
+from symbolic.answer import Answer, count_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,6 +72,5 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
         ]
     if ds.none.values.any():
         notes.append(f"chance that no configuration is feasible: {float(ds.none.max()):.3g}")
-    many = data["configurations"]
-    title = f"{many:,} configuration{'s' * (many != 1)} can be the best: {answer.title}"
+    title = f"{count_text(data['configurations'], 'configuration')} can be the best: {answer.title}"
     return replace(select_rows(answer, shown), title=title, notes=notes, data=data)

@@ -228,6 +228,7 @@ def _arguments(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function that draws a figure, and those taken from defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
+    from dse.verbs.sources import with_quantity_names
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
     if "where" not in kind.option_names:
@@ -253,6 +254,7 @@ def _arguments(
             if options[name]:
                 raise click.UsageError(f"{option} describes a study, and {source} is one already")
         read = read_source(source, values=True)
+        given = with_quantity_names(read, given)
         whole = complete_options(kind, given, read)
         if "quantity" in kind.list_options and isinstance(whole.get("quantity"), str):
             whole["quantity"] = [whole["quantity"]]

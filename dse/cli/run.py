@@ -32,7 +32,7 @@ from dse.cli.options import (
     progress_option,
     study_argument,
 )
-from symbolic.answer import Answer, Table, value_text
+from symbolic.answer import Answer, Table, count_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -162,7 +162,7 @@ def _report(
     elif ds is not None:
         size_text = bytes_text(ds.nbytes)
         notes.append(f"dataset: in memory only ({size_text}); --store OUT.zarr writes it")
-    title = f"{study.model}: {grid.points:,} configurations"
+    title = f"{study.model}: {count_text(grid.points, 'configuration')}"
     return Answer(kind="Run", title=title, facts=facts, tables=tables, notes=notes, data=data)
 
 
@@ -222,10 +222,13 @@ def run(
     then belongs to the changed study.
     """
     from dse.runs.run import run_study
+    from dse.verbs.sources import with_quantity_names
     from stochastic.compile_cache import compile_seconds
 
     began, compiled_before = time.monotonic(), compile_seconds()
     read = original = read_study(study)
+    options = with_quantity_names(read, {**options, "axes": axes, "set_values": set_values})
+    axes, set_values = options["axes"], options["set_values"]
     if axes or set_values:
         fields = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
         folder = allow_named_files(read.folder, set_values, axes)

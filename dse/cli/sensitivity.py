@@ -20,6 +20,7 @@ from symbolic.safe_text import one_line
 if TYPE_CHECKING:
     import xarray as xr
 
+_AT = "Value of an axis at which elasticities are given; separate several by commas, or repeat"
 #: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
 _SHARES = ("first", "total", "low", "high")

@@ -126,9 +126,15 @@ class StudyData:
     def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
         model = with_declared(model, self.workload or self.axes.get("workload"), self.folder)
+        names = model.names_by_symbol
+        for key in ("axes", "set", "where", "outputs", "random"):
+            object.__setattr__(self, key, by_quantity_name(names, getattr(self, key)))
+        if isinstance(self.best, Mapping):
+            best = {key: by_quantity_name(names, each) for key, each in self.best.items()}
+            object.__setattr__(self, "best", best)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)
-            for name, spec in by_quantity_name(model, self.axes).items()
+            for name, spec in self.axes.items()
         ]
         self._cache["uncertain"] = None
         parts = self._merge(model, axes)
@@ -457,16 +463,11 @@ def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
             "a quantity to either minimize or maximize"
         )
     goal = tree[goals[0]]
-    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
-    if not all(isinstance(text, str) and text.strip() for text in several):
-        raise DseError(
-            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
-            "in order of priority"
-        )
+    texts = texts_of(goal, f"{origin}: {goals[0]}")
     top = tree.get("top", 1)
     check_top(top, f"{origin}: ")
     query = BestQuery(
-        **{goals[0]: goal if isinstance(goal, str) else tuple(goal)},
+        **{goals[0]: goal if isinstance(goal, str) else texts},
         per=texts_of(tree.get("per"), f"{origin}: per"),
         where=texts_of(tree.get("where"), f"{origin}: where"),
         top=top,

@@ -6,8 +6,10 @@ through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowes
 Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
 fully with the others. A library chooses the tile and the parts: the time is the least over
 ``TILES`` and ``SPLITS``, which are part of the model; ``gemm_tile`` is the best of them. If another
-tile is given, blocks, waves and their times follow, but the time stays that of the best. Before the
-product, activations are cast to the number type of the weights, and after it results are written.
+tile is given, blocks, waves and their times follow, but the time stays that of the best. A tile is
+what a multiprocessor computes before it takes the next: a library may do one of 256 x 256 as two
+blocks. Measured times do not tell, so tiles and waves are assumptions. Before the product,
+activations are cast to the number type of the weights, and after it results are written.
 The energy of the operations takes time, too, because the board limits the power. This time and the
 sum of the others are joined like those of processes. No time is below the floor of the machine:
 operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
@@ -413,7 +415,7 @@ def gemm_floor(
     return maximum(compute, beyond / mem_bandwidth)
 
 
-@equation(source="sum of what follows one after the other; the power limit and the floor")
+@equation(source="sum of what is not overlapped, joined with the power limit; floor")
 def time(
     gemm_start_time,
     gemm_cast_time,

@@ -189,8 +189,8 @@ WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: lib.evaluate(5), "5 is no model: expected a name"),
     (lambda: lib.evaluate("gemm", machine=1), "machine = 1: expected a name or a path"),
     (
-        lambda: lib.evaluate("gemm", machine=["b200"]),
-        r"machine = \['b200'\]: expected a name or",
+        lambda: lib.evaluate("gemm", machine={"b200"}),
+        r"machine = \{'b200'\}: expected a name or",
     ),
     (lambda: lib.advise("gemm", workload=1), "workload = 1: expected a name or a path"),
     (
