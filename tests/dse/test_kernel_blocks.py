@@ -297,10 +297,8 @@ def test_one_file_of_several_blocks_gives_the_times_of_a_file_for_each(tmp_path:
 
 def test_a_file_of_several_blocks_takes_no_several_macros() -> None:
     """This was a traceback."""
-    command = ["kernel", str(KERNELS / "axpy.cu"), "--define", "N=1,2", "--block", "64"]
-    result = CliRunner().invoke(
-        main, [*command, "--block", "128", "--out", str(tmp_path / "a.toml")]
-    )
+    command = ["kernel", str(KERNELS / "axpy.cu"), "--define", "N=1,2", "--out", "a.toml"]
+    result = CliRunner().invoke(main, [*command, "--block", "64", "--block", "128"])
     assert result.exit_code > 0
     assert "expected one of .zarr, .nc, .csv, .parquet" in result.output
 
