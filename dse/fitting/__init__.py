@@ -64,6 +64,7 @@ def fit(
     start: Start | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
     left_out: str = "auto",
+    ridge: float = 0.0,
     prefer: str | None = None,
     progress: ProgressOption = False,
 ) -> Fit:
@@ -101,6 +102,8 @@ def fit(
             quantities; numbers or texts with units. A bound may be None.
         left_out (str): The method for the error of left-out rows: ``"refit"``, ``"hat"`` (see
             :class:`Fit`), or ``"auto"``, which is ``"refit"`` for up to 50 rows.
+        ridge (float): Weight of the squares of log(value / start) of positive free quantities with
+            a start value, beside the squared residuals of the rows.
         progress (bool): Show the elapsed time after one second.
 
     Raises:
@@ -113,6 +116,8 @@ def fit(
     >>> round(result["ms_peak_bandwidth"]), round(result["ms_transition"])
     (8000000000, 512)
     """
+    if not 0 <= ridge < math.inf:
+        raise DseError(f"ridge = {ridge!r}: expected a weight, 0 or larger")
     choices: Mapping[str, tuple[str, tuple[str, ...]]]
     choices = {"residuals": (residuals, _RESIDUALS), "left_out": (left_out, _LEFT_OUT)}
     for key, (choice, known_choices) in choices.items():
@@ -151,7 +156,8 @@ def fit(
 
         rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
         relative = residuals == "relative"
-        problem = _build_problem(case, rows, make_parameters(rows.distinct_labels), relative)
+        free_values = make_parameters(rows.distinct_labels)
+        problem = _build_problem(case, rows, free_values, relative, ridge)
         if (solution := search(problem)) is None:
             raise InfeasibleError(
                 f"{', '.join(targets)} cannot be computed for all rows at any starting point "
@@ -205,7 +211,9 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
     return result
 
 
-def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
+def _build_problem(
+    case: FitCase, rows: FitRows, free: Parameters, relative: bool, ridge: float
+) -> FitProblem:
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)
@@ -241,6 +249,7 @@ def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: boo
         labels=rows.label_numbers,
         measurements=measured,
         scale=np.array(scale / length if length else scale),
+        ridge=math.sqrt(ridge / float(rows.weights.max())) / (length or 1),
     )
 
 

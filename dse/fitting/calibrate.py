@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting import Fit, fit
+from dse.fitting.parameters import parse_number
 from dse.fitting.rows import (
     ColumnTable,
     FewRowsError,
@@ -30,7 +31,7 @@ from dse.inputs.merge import merge_inputs, with_declared
 from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
 from symbolic.answer import Answer, Table
-from symbolic.errors import DseError
+from symbolic.errors import DseError, check_name
 from symbolic.library import load_model
 from symbolic.model import Model
 
@@ -45,10 +46,14 @@ if TYPE_CHECKING:
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
 #: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
+#: Weight of the prior in a fit, relative to that of a row.
+RIDGE = (DISCREPANCY**2 + NOISE**2) / PRIOR**2
+#: Number of fits; each but the first gives rows with errors beyond ``NOISE`` a smaller weight.
+REWEIGHTED = 4
 #: The model has similar errors in rows whose columns differ by less than this factor.
-SIMILAR = 4.0
+SIMILAR = 8.0
 #: STEP: relative step of numerical derivatives. MAX_CANDIDATES: upper limit on compared candidates.
-STEP, MAX_CANDIDATES = 0.05, 2000
+STEP, MAX_CANDIDATES = 0.05, 1000
 #: A quantity is determined if its standard deviation is at most this share of ``PRIOR``.
 DETERMINED = 0.5
 
@@ -81,7 +86,7 @@ def similarity(columns: Mapping[str, Floats]) -> Floats:
     """Return the correlation of the model's errors between rows, of shape (rows, rows).
 
     >>> np.round(similarity({"n": np.array([1.0, 4.0, 1e9])})[0], 2).tolist()
-    [1.0, 0.61, 0.0]
+    [1.0, 0.8, 0.0]
     """
     logs = np.log(np.maximum(np.stack(list(columns.values()), axis=1), 1e-300)) / np.log(SIMILAR)
     squares = np.square(logs).sum(axis=1)
@@ -406,6 +411,9 @@ def _calibrate_by_label(
     entries = {key: options[key] for key in ("machine", "workload")}
     known = merge_inputs(model, (), entries=entries, set_values={}).values
     starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    for name, value in (options["start"] or {}).items():
+        check_name(name, starts, f"start names {name}, which is not free", "free are")
+        starts[name] = parse_number(value, model.quantity(name), model, "the start")
     if computed := [name for name, value in starts.items() if value is None]:
         from dse.evaluation import evaluate
 
@@ -440,10 +448,18 @@ def _calibrate_by_label(
             chosen = table.select_rows(np.flatnonzero(here[: table.rows] & measured[: table.rows]))
             read = {**columns, to: to}
             more = {**options, "set": {**set_values, **given}, "columns": read, "to": to}
-            first = {name: now[name] for name in free} | dict(options["start"] or {})
-            more |= {"start": first, "residuals": "relative", "left_out": "hat"}
-            fits[label or "together"] = fit(model, chosen, free=free, **more)
-            fitted |= fits[label or "together"].set
+            more |= {
+                "start": {name: now[name] for name in free},
+                "residuals": "relative",
+                "left_out": "hat",
+                "ridge": RIDGE,
+            }
+            weights = np.ones(int(rows.sum()))
+            for _ in range(REWEIGHTED):
+                here_fit = fit(model, chosen, free=free, weights=weights, **more)
+                weights = 1 / np.sqrt(1 + np.square(here_fit.residuals[to] / NOISE))
+            fits[label or "together"] = here_fit
+            fitted |= here_fit.set
     proposed = []
     if design:
         open_rows = np.flatnonzero(~measured)
