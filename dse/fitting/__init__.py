@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +103,8 @@ def fit(
             quantities; numbers or texts with units. A bound may be None.
         left_out (str): The method for the error of left-out rows: ``"refit"``, ``"hat"`` (see
             :class:`Fit`), or ``"auto"``, which is ``"refit"`` for up to 50 rows.
-        ridge (float): Weight of the squares of log(value / start) of positive free quantities with
-            a start value, beside the squared residuals of the rows.
+        ridge (float): Weight of log(value / start)², of each positive free quantity with a start
+            value. The sum of squares of all measured values, as weighted, has weight 1.
         progress (bool): Show the elapsed time after one second.
 
     Raises:
@@ -156,8 +157,8 @@ def fit(
 
         rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
         relative = residuals == "relative"
-        free_values = make_parameters(rows.distinct_labels)
-        problem = _build_problem(case, rows, free_values, relative, ridge)
+        problem = _build_problem(case, rows, make_parameters(rows.distinct_labels), relative)
+        problem = replace(problem, ridge=math.sqrt(ridge))
         if (solution := search(problem)) is None:
             raise InfeasibleError(
                 f"{', '.join(targets)} cannot be computed for all rows at any starting point "
@@ -211,9 +212,7 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
     return result
 
 
-def _build_problem(
-    case: FitCase, rows: FitRows, free: Parameters, relative: bool, ridge: float
-) -> FitProblem:
+def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)
@@ -249,7 +248,6 @@ def _build_problem(
         labels=rows.label_numbers,
         measurements=measured,
         scale=np.array(scale / length if length else scale),
-        ridge=math.sqrt(ridge / float(rows.weights.max())) / (length or 1),
     )
 
 

@@ -46,10 +46,8 @@ if TYPE_CHECKING:
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
 #: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
-#: Weight of the prior in a fit, relative to that of a row.
-RIDGE = (DISCREPANCY**2 + NOISE**2) / PRIOR**2
 #: Number of fits; each but the first gives rows with errors beyond ``NOISE`` a smaller weight.
-REWEIGHTED = 4
+PASSES = 4
 #: The model has similar errors in rows whose columns differ by less than this factor.
 SIMILAR = 8.0
 #: STEP: relative step of numerical derivatives. MAX_CANDIDATES: upper limit on compared candidates.
@@ -446,20 +444,16 @@ def _calibrate_by_label(
         if free:
             given = {n: now[n] for n, take in zip(now, used, strict=True) if take and n not in free}
             chosen = table.select_rows(np.flatnonzero(here[: table.rows] & measured[: table.rows]))
-            read = {**columns, to: to}
-            more = {**options, "set": {**set_values, **given}, "columns": read, "to": to}
-            more |= {
-                "start": {name: now[name] for name in free},
-                "residuals": "relative",
-                "left_out": "hat",
-                "ridge": RIDGE,
-            }
+            more = {**options, "set": {**set_values, **given}, "columns": {**columns, to: to}}
+            more |= {"to": to, "free": free, "start": {name: now[name] for name in free}}
             weights = np.ones(int(rows.sum()))
-            for _ in range(REWEIGHTED):
-                here_fit = fit(model, chosen, free=free, weights=weights, **more)
-                weights = 1 / np.sqrt(1 + np.square(here_fit.residuals[to] / NOISE))
-            fits[label or "together"] = here_fit
-            fitted |= here_fit.set
+            for _ in range(PASSES):
+                ridge = (DISCREPANCY**2 + NOISE**2) / PRIOR**2 / weights.sum()
+                more |= {"residuals": "relative", "ridge": ridge, "left_out": "hat"}
+                latest = fit(model, chosen, weights=weights, **more)
+                weights = 1 / np.sqrt(1 + np.square(latest.residuals[to] / NOISE))
+            fits[label or "together"] = latest
+            fitted |= latest.set
     proposed = []
     if design:
         open_rows = np.flatnonzero(~measured)
@@ -488,17 +482,11 @@ def _add_grid(
         low, high = row.typical or (float(arrays[name].min()), float(arrays[name].max()))
         points = np.geomspace(low, high, _GRID_STEPS)
         steps.append(np.unique(np.round(points)) if row.domain.whole else points)
-    grid = [each.ravel() for each in np.meshgrid(*steps, indexing="ij")]
     kinds = list(dict.fromkeys(labels.tolist()))
-    added = {
-        n: np.concatenate([arrays[n], *[g] * len(kinds)]) for n, g in zip(arrays, grid, strict=True)
-    }
-    more = np.repeat(kinds, grid[0].size)
-    return (
-        added,
-        np.concatenate([labels, more]),
-        np.concatenate([measured, np.zeros(more.size, bool)]),
-    )
+    grid = [np.tile(each.ravel(), len(kinds)) for each in np.meshgrid(*steps, indexing="ij")]
+    added = {n: np.r_[arrays[n], g] for n, g in zip(arrays, grid, strict=True)}
+    more = np.repeat(kinds, grid[0].size // len(kinds))
+    return added, np.r_[labels, more], np.r_[measured, np.zeros(more.size, bool)]
 
 
 def left_out_errors(

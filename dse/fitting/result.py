@@ -120,9 +120,8 @@ def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Float
 def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
     """Return the covariance of the values, and the quantities that the rows do not determine.
 
-    The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of residuals - number of free
-    values), those of ``ridge`` included. A value at an end of its domain is treated as fixed, and
-    its covariances are NaN.
+    The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of measurements - number of free
+    values). A value at an end of its domain is treated as fixed, and its covariances are NaN.
     """
     keys = [c.key for c in problem.parameters]
     full = np.full((len(keys), len(keys)), math.nan)
@@ -140,7 +139,7 @@ def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[s
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
     if len(sizes) < len(inner) or sizes[-1] <= FLAT_TOLERANCE * sizes[0]:
         return full, tuple(keys[k] for k in inner[np.abs(directions[-1]) > 0.1])
-    freedom = len(slopes) - len(inner)
+    freedom = int(np.count_nonzero(problem.scale)) - len(inner)
     if freedom <= 0:
         return full, ()
     inverse = (directions.T / sizes**2) @ directions / np.outer(lengths, lengths)

@@ -69,16 +69,15 @@ class FitProblem:
         return np.stack([np.broadcast_to(np.asarray(a, float), shape) for a in arrays], axis=1)
 
     @property
-    def _ridged(self) -> dict[int, float]:
-        starts = {k: c.start or 0.0 for k, c in enumerate(self.parameters) if c.low >= 0}
-        return {k: start for k, start in starts.items() if start > 0 and self.ridge}
+    def _starts(self) -> dict[int, float]:
+        positive = [(k, c.start or 0.0) for k, c in enumerate(self.parameters) if c.low >= 0]
+        return {k: start for k, start in positive if start * self.ridge > 0}
 
     def residuals(self, points: Floats) -> Floats:
-        """Return scaled residuals at points, of shape (points, quantities x rows + ridged)."""
+        """Return scaled residuals at points, of shape (points, quantities x rows + starts)."""
         rows = self._apply_scale(self.predict(points) - self.measurements)
-        places = self._ridged
         with np.errstate(divide="ignore"):
-            moved = np.log(points[:, list(places)] / list(places.values()))
+            moved = np.log(points[:, [*self._starts]] / [*self._starts.values()])
         return np.concatenate([rows, self.ridge * moved], axis=1)
 
     def scaled_predictions(self, points: Floats) -> Floats:
@@ -103,9 +102,8 @@ class FitProblem:
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Return the derivatives of scaled residuals, of shape (residuals, parameters)."""
-        slopes = self.linearize(point[None, :], steps, back)[1][0]
-        places = list(self._ridged)
-        moved = np.eye(len(point))[places] * self.ridge / point[places, None]
+        slopes, places = self.linearize(point[None, :], steps, back)[1][0], [*self._starts]
+        moved = self.ridge * np.eye(len(point))[places] / point[places, None]
         return np.concatenate([slopes, moved])
 
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
@@ -516,11 +514,10 @@ def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> 
     the other rows alone do not determine the free quantities.
     """
     shape = problem.measurements.shape
-    count = problem.measurements.size
     slopes = jacobian_at(problem, solution.point)[:, ~solution.at_end]
-    basis = np.linalg.qr(normalize_columns(slopes)[0])[0][:count]
+    basis = np.linalg.qr(normalize_columns(slopes)[0])[0][: problem.scale.size]
     by_row = basis.reshape(*shape, -1).transpose(1, 0, 2)
-    residuals = problem.residuals(solution.point[None, :])[0][:count].reshape(shape)
+    residuals = problem.residuals(solution.point[None, :])[0, : problem.scale.size].reshape(shape)
     rest = np.eye(shape[0]) - by_row @ by_row.transpose(0, 2, 1)
     known = np.linalg.svd(rest, compute_uv=False)[:, -1] >= FLAT_TOLERANCE
     result = np.full(shape, math.nan)
@@ -531,5 +528,6 @@ def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> 
         scale = problem.scale.copy()
         scale[:, int(row)] = 0
         others, _ = _refine(replace(problem, scale=scale), solution.point, own_units=True)
-        result[:, row] = problem.residuals(others[None, :])[0][:count].reshape(shape)[:, row]
+        rest = problem.residuals(others[None, :])[0, : problem.scale.size]
+        result[:, row] = rest.reshape(shape)[:, row]
     return result

@@ -268,11 +268,11 @@ def test_a_ridge_draws_logarithms_to_start_values(ridge: float, weight: float) -
         to="power",
         residuals="relative",
         weights=[weight] * 25,
-        ridge=ridge,
+        ridge=ridge / (25 * weight),
         start=start,
     )
     assert np.log(list(fit.values.values())) == pytest.approx(twin.x, abs=1e-5)
-    spread = np.sqrt(np.diag(np.linalg.inv(twin.jac.T @ twin.jac)) * 2 * twin.cost / 25)
+    spread = np.sqrt(np.diag(np.linalg.inv(twin.jac.T @ twin.jac)) * 2 * twin.cost / 22)
     relative = np.array(list(fit.standard_errors.values())) / list(fit.values.values())
     assert relative == pytest.approx(spread, rel=1e-3)
     without = []
