@@ -10,6 +10,7 @@
 import importlib
 import re
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 
@@ -30,7 +31,11 @@ importlib.import_module("dse.accessor").register_accessor()
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'dse' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    module = importlib.import_module(_MODULE_OF[name])
+    value = getattr(module, name)
+    if isinstance(value, FunctionType) and _MODULE_OF[name] != "symbolic.ops":
+        value = importlib.import_module("dse.call_checks").check_arguments(value)
+        setattr(module, name, value)
     globals()[name] = value
     return value
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import dse
+from symbolic.errors import DseError, check_name
+from symbolic.json_text import read_json
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -57,7 +59,6 @@ class DatasetAccessor:
                 changed.
         """
         from dse.api import Comparison
-        from symbolic.json_text import read_json
 
         tree = self._study_tree()
         if "axes" in tree or not tree:
@@ -95,8 +96,6 @@ class DatasetAccessor:
         import numpy as np
 
         from sweeps.grid.dataset import read_flag_meanings
-        from symbolic.errors import DseError, check_name
-        from symbolic.json_text import read_json
 
         check_name(name, [*map(str, self._ds.variables)], f"{name!r} is no variable of the Dataset")
         array = self._ds[name]
@@ -120,6 +119,19 @@ class DatasetAccessor:
         labels = array.copy(data=texts.astype(np.str_))
         labels.attrs = {k: v for k, v in array.attrs.items() if not k.startswith("flag_")}
         return labels
+
+    def quantify(self) -> xr.Dataset:
+        """Return the Dataset with units of pint in place of the attributes ``units``.
+
+        Raises:
+            DseError: The package pint-xarray is not installed.
+        """
+        try:
+            import pint_xarray  # noqa: F401
+        except ImportError as error:
+            text = "units of pint need pint-xarray: pip install 'simt-dse[pint]'"
+            raise DseError(text) from error
+        return self._ds.pint.quantify()
 
     def optimum(self, **query: Any) -> xr.Dataset:
         """Return the best configurations of the Dataset; see :func:`dse.optimum`."""
@@ -146,17 +158,17 @@ class DatasetAccessor:
         return dse.advise(self.study, **{**self._point(point), **more})
 
     def _point(self, point: Mapping[str, Any] | None) -> dict[str, Any]:
+        from dse.arguments import require_mapping
+
         axes = str(self._ds.attrs.get("axes", "")).split() or self._study_tree().get("axes", ())
         given: Any = self._ds if point is None else point
         if hasattr(given, "coords"):
             given = given.isel(rank=0) if "rank" in given.dims else given
             given = {name: array.item() for name, array in given.coords.items() if not array.dims}
             given = {name: value for name, value in given.items() if name in axes}
-        return dict(given)
+        return dict(require_mapping(given, "point"))
 
     def _study_tree(self) -> Mapping[str, Any]:
-        from symbolic.json_text import read_json
-
         try:
             tree = read_json(self._ds.attrs["study"])
         except (KeyError, TypeError, ValueError):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, overload
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 import dse
+from dse.call_checks import check_arguments
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
 from dse.verbs.study import lazy
-from symbolic.answer import Answer, DisplayMixin, Table, shorten, value_text
+from symbolic.answer import Answer, DisplayMixin, Table, count_text, shorten, value_text
 from symbolic.file_access import PathBase
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ class VerbMethods:
     histogram = dse.histogram
     information = dse.information
     law = dse.law
-    lazy = lazy
+    lazy = check_arguments(lazy)
     meets = dse.meets
     optimum = dse.optimum
     pareto = dse.pareto
@@ -42,6 +45,20 @@ class VerbMethods:
     rule = dse.rule
     run = dse.run
     sensitivity = dse.sensitivity
+
+
+class _StudyArguments(TypedDict, total=False):
+    machine: str | Path | None
+    workload: str | Path | None
+    axes: Mapping[str, Any]
+    set: Mapping[str, Any]
+    where: str | Sequence[str]
+    outputs: Sequence[str] | None
+    prefer: str | None
+    best: Mapping[str, Any] | None
+    random: Mapping[str, Any]
+    folder: PathBase
+    fit: Any
 
 
 class Study(DisplayMixin, VerbMethods, StudyData):
@@ -94,61 +111,20 @@ class Study(DisplayMixin, VerbMethods, StudyData):
     __slots__ = ()
 
     @overload
-    def __new__(
-        cls,
-        *,
-        model: str,
-        machine: str | None = None,
-        workload: str | None = None,
-        axes: Mapping[str, Any] = {},
-        set: Mapping[str, Any] = {},
-        where: str | Sequence[str] = (),
-        outputs: Sequence[str] | None = None,
-        prefer: str | None = None,
-        best: Mapping[str, Any] | None = None,
-        random: Mapping[str, Any] = {},
-        folder: PathBase = None,
-        fit: Any = None,
-    ) -> Self: ...
+    def __new__(cls, *, model: str | Path, **more: Unpack[_StudyArguments]) -> Self: ...
     @overload
     def __new__(  # type: ignore[misc]
-        cls,
-        *,
-        model: list[str] | tuple[str, ...],
-        machine: str | None = None,
-        workload: str | None = None,
-        axes: Mapping[str, Any] = {},
-        set: Mapping[str, Any] = {},
-        where: str | Sequence[str] = (),
-        outputs: Sequence[str] | None = None,
-        prefer: str | None = None,
-        best: Mapping[str, Any] | None = None,
-        random: Mapping[str, Any] = {},
-        folder: PathBase = None,
-        fit: Any = None,
+        cls, *, model: list[str] | tuple[str, ...], **more: Unpack[_StudyArguments]
     ) -> Comparison: ...
-    def __new__(
-        cls,
-        *,
-        model: str | Sequence[str],
-        machine: str | None = None,
-        workload: str | None = None,
-        axes: Mapping[str, Any] = {},
-        set: Mapping[str, Any] = {},  # noqa: A002
-        where: str | Sequence[str] = (),
-        outputs: Sequence[str] | None = None,
-        prefer: str | None = None,
-        best: Mapping[str, Any] | None = None,
-        random: Mapping[str, Any] = {},
-        folder: PathBase = None,
-        fit: Any = None,
-    ) -> Any:
+    def __new__(cls, *_: Any, model: Any = None, **more: Any) -> Any:
         """Return the study of one model, or the comparison of a list of models."""
         if not isinstance(model, (list, tuple)):
             return object.__new__(cls)
-        data: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
-        data |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
-        return Comparison.from_models(cls, model, folder=folder, random=random, **data)
+        return Comparison.from_models(cls, model, **more)
+
+    if not TYPE_CHECKING:  # a type checker reads __new__
+        __init__ = check_arguments(StudyData.__init__)
+        __signature__ = signature(StudyData)
 
     def _answer(self) -> Answer:
         grid = self.grid()
@@ -195,7 +171,7 @@ class Comparison(DisplayMixin, VerbMethods, ComparisonData):
 def _title(study: StudyData) -> str:
     grid = study.grid()
     sizes = " x ".join(f"{axis.name} {axis.size}" for axis in grid.axes.values())
-    title = f"{study.model}: {grid.points:,} configurations"
+    title = f"{study.model}: {count_text(grid.points, 'configuration')}"
     return f"{title} ({sizes})" if sizes else title
 
 

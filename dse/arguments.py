@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from dse.call_checks import short_repr
+from dse.inputs.merge import by_quantity_name
 from sweeps.grid.grid import Grid
 from symbolic.errors import DseError, check_name
 
@@ -24,15 +24,15 @@ def require_dataset(
     if isinstance(value, xr.Dataset):
         return value
     is_study = hasattr(value, "grid") and hasattr(value, "model")
-    shown = f"a {type(value).__name__}" if is_study else _short_repr(value)
+    shown = f"a {type(value).__name__}" if is_study else short_repr(value)
     raise DseError(f"{what} = {shown}: expected {kind}")
 
 
-def require_mapping(at: Any) -> Mapping[str, Any]:
+def require_mapping(at: Any, what: str = "at") -> Mapping[str, Any]:
     """Return ``at`` if it is a mapping, or an empty mapping for None; raise DseError otherwise."""
     if at is not None and not isinstance(at, Mapping):
         raise DseError(
-            f"at = {at!r}: expected a mapping from axes to values, such as "
+            f"{what} = {at!r}: expected a mapping from axes to values, such as "
             "{'core_clock': '1.3 GHz'}"
         )
     return at or {}
@@ -42,20 +42,7 @@ def require_path(value: Any, what: str = "store") -> str | Path:
     """Return ``value`` if it is a URL or a path with a file name; otherwise raise DseError."""
     if isinstance(value, (str, Path)) and ("://" in str(value) or Path(value).name):
         return value
-    raise DseError(f"{what} = {_short_repr(value)}: expected a path or URL, such as 'out.zarr'")
-
-
-def check_store_options(store: Any, *, expand: bool, **options: Any) -> None:
-    """Raise DseError if a flag is not a bool, or if an option needs a store and there is none."""
-    flags = {"expand": expand, "fresh": options["fresh"], "extend": options["extend"]}
-    for name, value in flags.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise DseError(f"{name} = {_short_repr(value)}: expected True or False")
-    for name, value in options.items():
-        if store is None and value is not None and value is not False:
-            raise DseError(
-                f"{name} needs a store, and none is given: give store='OUT.zarr' (--store)"
-            )
+    raise DseError(f"{what} = {short_repr(value)}: expected a path or URL, such as 'out.zarr'")
 
 
 def require_outputs(outputs: Any) -> tuple[str, ...]:
@@ -64,13 +51,8 @@ def require_outputs(outputs: Any) -> tuple[str, ...]:
 
     names = texts_of(outputs, "outputs")
     if not names:
-        raise DseError(f"outputs = {_short_repr(outputs)}: name at least one quantity of the model")
+        raise DseError(f"outputs = {short_repr(outputs)}: name at least one quantity of the model")
     return names
-
-
-def _short_repr(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:40]} ... (a {type(value).__name__})"
 
 
 def axis_conditions(grid: Grid, at: Mapping[str, Any]) -> list[str]:
@@ -87,6 +69,7 @@ def axis_indices(
     prefix: str = "at: ",
 ) -> dict[str, int]:
     """Return the index of each value on its axis; error messages begin with ``prefix``."""
+    at = by_quantity_name(grid.model.names_by_symbol, at)
     axes = grid.axes if allowed is None else allowed
     for name in at:
         check_name(name, axes, f"{prefix}{name!r} is no axis of the study", "its axes are")

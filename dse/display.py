@@ -11,6 +11,7 @@ import numpy as np
 from symbolic.answer import TEXT_ROWS, Answer, Table
 from symbolic.errors import DseError
 from symbolic.json_text import read_json
+from symbolic.quantities import text_unit
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,7 +69,7 @@ def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
     names = [name for name in variables if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
     cells = [[flags[n].get(str(r[n]), "-") if n in flags else r[n] for n in names] for r in rows]
-    units = {name: str(variables[name].get("units", "")) for name in names}
+    units = {n: text_unit(n, str(variables[n].get("units", ""))) for n in names}
     return replace(answer, tables=[replace(answer.tables[0], columns=units, rows=cells)])
 
 
@@ -142,4 +143,4 @@ def warn_failures(failures: Sequence[Failure]) -> None:
     """Warn of points that could not be computed; the warning points to the caller of the verb."""
     import warnings
 
-    warnings.warn("; ".join(failure_lines(failures)), stacklevel=3)
+    warnings.warn("; ".join(failure_lines(failures)), stacklevel=4)

@@ -6,12 +6,13 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.display import failure_lines
-from sweeps.grid.axes import Axis
+from sweeps.grid.axes import Axis, parse_axis
 from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import texts_of
 from sweeps.grid.grid import Grid, Leaf
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: str | Model,
+    model: str | Path | Model,
     *,
-    machine: str | None = None,
-    workload: str | None = None,
+    machine: str | Path | Sequence[str] | None = None,
+    workload: str | Path | Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     prefer: str | None = None,
     fit: Any = None,
@@ -40,8 +41,8 @@ def evaluate(
 
     Parameters:
         model (str): As for :class:`dse.Study`.
-        machine, workload (str, optional): Entries of the catalogue, which supply the inputs that
-            ``values`` does not give.
+        machine, workload (str or list of str, optional): Entries of the catalogue, which supply the
+            inputs that ``values`` does not give. A list becomes a dimension of the result.
         outputs (sequence of str, optional): Quantities to compute; default: every quantity that the
             model's main outputs need.
         fit (path, Fit, or list of these, optional): Fits as for :class:`dse.Study`; ``"none"`` uses
@@ -66,21 +67,24 @@ def evaluate(
     10.0
     """
     from dse.inputs.fit_file import read_fits
-    from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
+    from dse.inputs.merge import by_quantity_name, entry_name, merge_inputs, with_declared
     from dse.inputs.provenance import provenance_attributes
     from dse.study.possible import all_indices, impossible_points
     from dse.uncertain.assumed_draws import output_intervals
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
 
-    joined = with_declared(load_model(model, prefer=prefer), workload)
+    entries: dict[str, Any] = {"machine": machine, "workload": workload}
+    listed = {kind: names for kind, names in entries.items() if isinstance(names, (list, tuple))}
+    entries = {k: v if k in listed else entry_name(k, v) for k, v in entries.items()}
+    joined = with_declared(load_model(model, prefer=prefer), entries["workload"])
     outputs = None if outputs is None else texts_of(outputs, "outputs")
-    values = by_quantity_name(joined, values)
+    outputs, values = (by_quantity_name(joined.names_by_symbol, v) for v in (outputs, values))
     arrays, sizes, coords = _arrays(values, joined)
     parts = merge_inputs(
         joined,
-        (),
-        entries={"machine": machine, "workload": workload},
+        [parse_axis(kind, names, joined.quantities) for kind, names in listed.items()],
+        entries={**entries, **dict.fromkeys(listed)},
         set_values={name: value for name, value in values.items() if name not in arrays},
         replaced=tuple(arrays),
         fit_inputs=None if fit is None else read_fits(fit),
@@ -88,7 +92,8 @@ def evaluate(
     given = {**parts.values, **arrays}
     every = outputs is None
     if outputs is None:
-        nodes = {n: v if isinstance(v, Node) else None for n, v in given.items()}
+        supplied = dict.fromkeys(name for table in parts.tables.values() for name in table)
+        nodes = {n: v if isinstance(v, Node) else None for n, v in {**given, **supplied}.items()}
         graph = resolve(
             joined, values={**nodes, **dict.fromkeys(parts.labels)}, switches=parts.switches
         )
@@ -98,22 +103,19 @@ def evaluate(
             raise DseError(
                 f"a dimension is named {dim}, as an output is: rename it, or choose outputs="
             )
-    grid = parts.build_grid(
-        axes=[
-            Axis(name=n, kind="index", coordinate=np.arange(size), values=np.arange(float(size)))
-            for n, size in sizes.items()
-        ],
-        values=given,
-        outputs=outputs,
-    )
-    text = json.dumps({"model": joined.name, "machine": machine, "workload": workload})
+    indices = [
+        Axis(name=n, kind="index", coordinate=np.arange(size), values=np.arange(float(size)))
+        for n, size in sizes.items()
+    ]
+    grid = parts.build_grid(axes=[*parts.axes, *indices], values=given, outputs=outputs)
+    text = json.dumps({"model": joined.name} | entries)
     if failed := failures_of(grid, grid.outputs):
-        warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
+        warnings.warn("; ".join(failure_lines(failed)), stacklevel=3)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
     if passed := impossible_points(grid, parts, all_indices(grid)):
         ds.attrs["impossible"] = json.dumps([each.to_dict() for each in passed])
-    if not sizes:
+    if not grid.axes:
         for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
             ds[name].attrs["interval"] = list(ends)
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds

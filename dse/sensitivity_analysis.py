@@ -17,7 +17,7 @@ from dse.study.study import StudyData
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.grid.axes import parse_axis
-from sweeps.grid.dataset import axis_coordinates, quantities_of, variable_attributes
+from sweeps.grid.dataset import axis_coordinates, quantities_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid, subgrid
 from sweeps.nest.run import prepare
@@ -25,7 +25,7 @@ from sweeps.scan.values import DatasetTable
 from sweeps.scan.variance import VarianceDecomposition, decompose_variance
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError, check_name
-from symbolic.expression import parse
+from symbolic.expression import formula_unit, parse
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantities import Quantity, label_index_name
 from symbolic.statistics import statistics_of
@@ -247,9 +247,7 @@ def _source_of_study(
     return AnalysisSource(
         formulas=listed,
         coords={name: coords[name] for name in grid.axes},
-        units={
-            t: str(variable_attributes(grid, t).get("units", "")) for t in named if t in quantities
-        },
+        units={text: formula_unit(text, quantities) or "1" for text in named},
         point={name: axis.size // 2 for name, axis in grid.axes.items()} | axis_indices(grid, at),
         fixed_axes=frozenset(at),
         attributes={"model": study.model, "study": study.text()},
@@ -330,7 +328,7 @@ def _source_of_dataset(
     return AnalysisSource(
         formulas=listed,
         coords=coords,
-        units={t: str(ds[t].attrs.get("units", "")) for t in named if t in ds.variables},
+        units={text: formula_unit(text, table.quantities) or "1" for text in named},
         point=point,
         fixed_axes=frozenset(at),
         attributes={k: ds.attrs[k] for k in ("model", "study") if k in ds.attrs},

@@ -46,10 +46,7 @@ def _handle_signal(number: int, _: Any) -> None:
         return
     if number == signal.SIGINT and interrupts.request_stop():
         with suppress(OSError):
-            os.write(
-                2,
-                b"\ninterrupted: the best result so far follows; interrupt again to stop\n",
-            )
+            os.write(2, b"\ninterrupted: the best result so far follows; interrupt again to stop\n")
         return
     now = time.monotonic()
     if now - _SignalState.signal_time > _REPEAT_SECONDS:

@@ -84,7 +84,8 @@ def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
     """
     sign = 1.0 if upward else -1.0
     if domain.whole:
-        near = start + sign * np.arange(1, _NEAR_VALUES + 1)
+        whole = math.floor(start) if upward else math.ceil(start)
+        near = whole + sign * np.arange(1, _NEAR_VALUES + 1)
         far = np.rint(max(start, 1.0) * np.exp2(sign * np.arange(1, 16 * OCTAVES) / 16))
         xs = np.concatenate([near, far[(far - near[-1]) * sign > 0]])
     else:

@@ -22,9 +22,10 @@ TEXT_ROWS, HTML_ROWS = 60, 200
 _NAMES_SHOWN = 6
 #: A last column that contains words is wrapped to at least this width. [characters]
 _MIN_TEXT_WIDTH = 24
-_PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
-_BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
-_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
+#: Prefixes of numbers in texts: powers of 1000 from -5 to 4, powers of 1024, and their units.
+PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
+BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
+PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "FLOP/s", "OP/s")
 #: A number in a unit with prefixes is shown as 0 if it is below _SMALLEST, or below _SMALLEST_SHARE
 #: times the largest number in its column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
@@ -105,7 +106,7 @@ class Answer:
         return self.data
 
     def __repr__(self) -> str:
-        return f"<{self.kind}: {one_line(self.title)}>"
+        return f"<{self.kind}: {one_line(self.title.partition(chr(10))[0])}>"
 
     def __str__(self) -> str:
         facts = [f"  {name}: {text}" for name, text in self.facts.items()]
@@ -182,13 +183,23 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     number = float(value)
     if math.isnan(number):
         return "-"
-    if unit in _PREFIXED_UNITS and math.isfinite(number):
+    if unit in PREFIXED_UNITS and math.isfinite(number):
         if abs(number) < _SMALLEST:
             return f"0 {unit}"
         factor, letters = prefix or _common_prefix([number], unit)
         return f"{number / factor:.4g} {letters}{unit}"
     text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
+
+
+def count_text(number: int, noun: str, plural: str = "") -> str:
+    """Return a count as text: ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def half_width_text(error: float, unit: str) -> str:
+    """Return the half-width of a confidence interval as text."""
+    return f"± {value_text(error, unit)}" if error else "exact"
 
 
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
@@ -210,7 +221,7 @@ def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
     while max(sizes) / base**step >= 9999.5:
         step += 1
     step = min(max(step, 0 if unit == "B" else -5), 4)
-    return base**step, _BINARY_PREFIXES[step] if is_binary else _PREFIXES[step + 5]
+    return base**step, BINARY_PREFIXES[step] if is_binary else PREFIXES[step + 5]
 
 
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
@@ -218,7 +229,7 @@ def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
     pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
     numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
     units = {u for _, u in numeric}
-    if len(units) != 1 or not units <= {*_PREFIXED_UNITS}:
+    if len(units) != 1 or not units <= {*PREFIXED_UNITS}:
         return [cell_text(cell, unit) for cell in cells]
     sizes = [abs(x) for x, _ in numeric if math.isfinite(x)]
     limit = _SMALLEST_SHARE * max(sizes, default=0.0)
@@ -406,11 +417,12 @@ def to_html(answer: Answer) -> str:
     for table in tables:
         if table.rows:
             is_open = " open" if table.is_open else ""
-            title = escape_html(table.title or f"{len(table.rows):,} rows")
+            many = len(table.rows)
+            title = escape_html(table.title or f"{many:,} row{'s' * (many != 1)}")
             summary = f'<summary style="{_SUMMARY_STYLE}">{title}</summary>'
             parts.append(f"<details{is_open}>{summary}{_html_table(table)}</details>")
     if answer.certificate:
-        parts.append(f"<div>{escape_html(answer.certificate)}</div>")
+        parts.append(f'<div style="white-space:pre-wrap">{escape_html(answer.certificate)}</div>')
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -435,4 +447,4 @@ def _html_table(table: Table) -> str:
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<table style="margin:0.2em 0 0.4em 0">{body}</table>'
+    return f'<div style="overflow-x:auto;margin:0.2em 0 0.4em 0"><table>{body}</table></div>'

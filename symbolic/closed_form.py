@@ -16,6 +16,7 @@ from symbolic.errors import DseError
 from symbolic.exact import replace_rounding, to_exact
 from symbolic.expression import parse_output
 from symbolic.graph import Graph
+from symbolic.node import is_readable
 from symbolic.ops import SYMPY, Node, interpret, reference, references, substitute
 from symbolic.quantity import Quantity
 from symbolic.statistics import Statistic, StatisticName
@@ -128,16 +129,6 @@ def _mathrm(name: str) -> str:
     return f"\\mathrm{{{_escape_latex(name)}}}"
 
 
-def _latex_symbols(model: EquationSet) -> dict[str, str]:
-    names = {name: _mathrm(name) for name in model.quantities} | {
-        name: symbol for name, symbol in model.symbols.items() if name in model.quantities
-    }
-    for eq in reversed(model.equations):
-        if eq.symbol:
-            names[eq.name] = eq.symbol
-    return names
-
-
 def _decimal(value: Any) -> Any:
     """Return a literal as a decimal for LaTeX: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
@@ -145,8 +136,9 @@ def _decimal(value: Any) -> Any:
 
 
 def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -> str:
-    if eq.table:
-        right = f"\\mathrm{{table}}\\left({', '.join(names[need] for need in eq.inputs)}\\right)"
+    if eq.table or not is_readable(eq.node):
+        kind, inputs = "table" if eq.table else "function", ", ".join(names[n] for n in eq.inputs)
+        right = f"\\mathrm{{{kind}}}\\left({inputs}\\right)"
     else:
         expression = replace_rounding(to_sympy(eq.node, model.quantities, _decimal))
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
@@ -160,7 +152,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
     """Return equations of a model or graph; see :meth:`symbolic.model.Model.latex`."""
-    names = _latex_symbols(model)
+    names = {name: _mathrm(name) for name in model.quantities} | model.symbols_by_name
     if graph is None or name is None:
         used = model.equations if graph is None else graph.equations
         return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in used)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -332,18 +333,23 @@ class EquationSet:
             raise UnknownNameError(f"{name!r} is no quantity of the model {self.name}{hint}")
         return result
 
-    def resolve_symbol(self, name: str) -> str:
-        """Return the quantity for which a paper's symbol stands; return any other name unchanged.
+    @property
+    def symbols_by_name(self) -> dict[str, str]:
+        """Return the papers' symbols of inputs, and of the quantities that equations yield."""
+        yielded = {eq.name: eq.symbol for eq in reversed(self.equations) if eq.symbol}
+        return {**self.symbols, **yielded}
+
+    @property
+    def names_by_symbol(self) -> dict[str, str]:
+        """Return the quantities by the symbols that stand for one quantity each, and are no name.
 
         >>> from symbolic.library import load_model
-        >>> [load_model("transit").resolve_symbol(name) for name in ("n", "threads")]
-        ['threads', 'threads']
+        >>> load_model("transit").names_by_symbol["n"]
+        'threads'
         """
-        if name in self.quantities:
-            return name
-        symbols = {**{eq.name: eq.symbol for eq in self.equations}, **self.symbols}
-        meanings = [quantity for quantity, symbol in symbols.items() if symbol == name]
-        return meanings[0] if len(meanings) == 1 else name
+        symbols = self.symbols_by_name
+        uses = Counter([*self.quantities, *symbols.values()])
+        return {symbol: name for name, symbol in symbols.items() if uses[symbol] == 1}
 
     def variants(self, name: str) -> tuple[Equation, ...]:
         """Return the equations that yield a quantity under any labels of the switches."""

@@ -79,6 +79,8 @@ _HINTS = {
     "int": "; write floor(a)",
     "lambda": "; a formula defines no functions",
 }
+#: A text in quotes, or a name.
+_NAME = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![\w.])[^\W\d]\w*")
 #: Cache of literals: maps (text, unit of the quantity) to (value in that unit, names in the text).
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
@@ -546,6 +548,19 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
     return require_number(parser.formula, parser.parse()).node
 
 
+def formula_unit(text: str, quantities: Mapping[str, Quantity]) -> str:
+    """Return the unit of a formula: that of a quantity or statistic, or the base unit.
+
+    >>> from symbolic.quantities import TABLE
+    >>> formula_unit("max(time, 1 ms)", TABLE), formula_unit("time / time", TABLE)
+    ('s', '')
+    """
+    if text in quantities:
+        return quantities[text].unit
+    parser = _Parser(text, quantities)
+    return parser._statistic_unit(parser.parse())
+
+
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """Parse a formula that is true or false, and return its node.
 
@@ -562,6 +577,15 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
     """
     parser = _Parser(text, quantities, allow_labels=True)
     return require_condition(parser.formula, parser.parse()).node
+
+
+def rewrite_formula(text: str, names: Mapping[str, str]) -> str:
+    """Return a formula in which names are replaced by other texts.
+
+    >>> rewrite_formula("time / n <= 2 ms and kind != 'n'", {"n": "threads"})
+    "time / threads <= 2 ms and kind != 'n'"
+    """
+    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:

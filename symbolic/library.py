@@ -216,6 +216,9 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
                     f"{nearest_hint(needed, quantities)} (a new input is declared with "
                     f"dse.quantity({needed!r}, unit=..., meaning=...))"
                 )
+    names = {each for eq in equations for each in (eq.name, *eq.inputs)}
+    is_own = not module.__name__.startswith("symbolic.models.")
+    rules = [rule for rule in RULES if not is_own or names.intersection(rule.split())]
     if not equations:
         raise GraphError(f"{name} contains no equation: decorate a function with @dse.equation")
     yielded = tuple(dict.fromkeys(eq.name for eq in equations))
@@ -228,7 +231,7 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
         name=name,
         equations=tuple(equations),
         quantities=_add_flags(quantities, equations),
-        rules=RULES + tuple(getattr(module, "RULES", ())),
+        rules=(*rules, *getattr(module, "RULES", ())),
         outputs=outputs,
         families=_declarations(module, "FAMILIES", Family),
         guides=_declarations(module, "ADVICE", Guide),
@@ -352,7 +355,9 @@ def _load_single(name: str, base: Path | None) -> Model:
     return _load_file(path, path.stat().st_mtime_ns)
 
 
-def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
+def load_model(
+    spec: str | Path | Model, *, prefer: str | None = None, base: Path | None = None
+) -> Model:
     """Return the model that ``spec`` names, or the union of several: ``"occupancy + mwp_cwp"``.
 
     Each part is the name of a model, or the path of a ``.py`` file, relative to ``base``.
@@ -360,9 +365,9 @@ def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | Non
     """
     if isinstance(spec, Model):
         return spec
-    if not isinstance(spec, str):
+    if not isinstance(spec, (str, Path)):
         raise DseError(f"{spec!r} is no model: expected a name, names joined by +, or a path")
-    parts = [part.strip() for part in spec.split("+")]
+    parts = [part.strip() for part in str(spec).split("+")]
     models = [_load_single(part, base) for part in parts]
     return models[0] if len(models) == 1 and prefer is None else _join_models(models, prefer)
 

@@ -6,6 +6,7 @@ raise an error that names the primitive to use.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -18,6 +19,8 @@ import numpy as np
 
 from symbolic.primitives import PRIMITIVES
 
+#: Largest number of names, numbers and operations in a formula that is written as text.
+_READABLE_SIZE = 1000
 _CONDITION_OPS = frozenset(name for name, row in PRIMITIVES.items() if row.is_condition)
 
 
@@ -136,6 +139,10 @@ def constant(value: Any) -> Node:
     return Node("constant", (value,))
 
 
+#: Nodes of infinity and NaN; equal nodes are the same object.
+INFINITE, UNDEFINED = constant(math.inf), constant(math.nan)
+
+
 def reference(name: str) -> Node:
     """Return the node that stands for a quantity."""
     return Node("reference", (name,))
@@ -166,6 +173,14 @@ def _subtree(root: Node) -> tuple[Node, ...]:
             stack.append((node, True))
             stack.extend((arg, False) for arg in reversed(node.args))
     return tuple(done.values())
+
+
+def is_readable(root: Node) -> bool:
+    """True if the text of a tree is short; it repeats the steps that the tree shares."""
+    sizes: dict[int, int] = {}
+    for node in walk((root,)):
+        sizes[id(node)] = 1 + sum(sizes[id(arg)] for arg in node.args if isinstance(arg, Node))
+    return sizes[id(root)] <= _READABLE_SIZE
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:

@@ -11,6 +11,7 @@ from symbolic.quantity_rows import energy, language_models, machines, performanc
 
 __all__ = [
     "RULES", "TABLE", "Domain", "Quantity", "indexed_quantity", "label_index_name", "quantity",
+    "text_unit",
 ]  # fmt: skip
 
 TABLE: Mapping[str, Quantity] = {
@@ -39,3 +40,13 @@ RULES: tuple[str, ...] = (
     "core_clock <= max_core_clock",
     "independent_insts <= mem_insts",
 )
+
+
+def text_unit(name: str, unit: str) -> str:
+    """Return the unit of a quantity in texts: FLOP/s for floating-point operations in 1/s.
+
+    >>> text_unit("gemm_flops", "1/s"), text_unit("tensor_int8_ops", "1/s"), text_unit("x", "1/s")
+    ('FLOP/s', 'OP/s', '1/s')
+    """
+    row = TABLE.get(name)
+    return row.text_unit if row is not None and row.unit == unit else unit

@@ -85,7 +85,8 @@ class Quantity:
     a case or bound, ``flags`` maps each value to its meaning. ``lever`` says who can change the
     quantity, the ``programmer`` or the ``designer`` of the machine; ``direction`` is one of
     ``DIRECTIONS``. If ``is_law``, the values are probability laws: a formula of the quantity has no
-    single value, but it has statistics.
+    single value, but it has statistics. ``text_unit`` is the unit in texts, such as FLOP/s for
+    values in 1/s. Advice gives multiples of the quantity ``step``.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately
@@ -105,6 +106,8 @@ class Quantity:
     lever: str = "programmer"
     direction: str = "both"
     is_law: bool = False
+    text_unit: str = ""
+    step: str = ""
 
     @property
     def is_switch(self) -> bool:
@@ -165,7 +168,8 @@ def quantity(
     Parameters:
         name (str): Lower-case name; the equation that yields the quantity, if any, has the same
             name.
-        unit (str): The SI unit in which values are stored; ``""`` for counts and ratios.
+        unit (str): The SI unit in which values are stored; ``""`` for counts and ratios. Texts show
+            ``"FLOP/s"`` and ``"OP/s"``, whose values are stored in 1/s.
         domain (str): An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
         default (float or str, optional): The value if none is given: a number, a label, or another
             quantity's name.
@@ -189,7 +193,8 @@ def quantity(
         raise DomainError(f"direction={direction!r} of {name}: expected one of {known}")
     return Quantity(
         name=name,
-        unit=unit,
+        unit="1/s" if unit in ("FLOP/s", "OP/s") else unit,
+        text_unit=unit,
         domain=Domain.parse(domain),
         default=default,
         typical=typical,

@@ -11,6 +11,7 @@ from pages.gallery import figures_of
 from pages.rst import heading, listed, math, paragraphs, plain, table
 from symbolic.answer import value_text
 from symbolic.library import SHIPPED_FOLDER, available_models, run_file
+from symbolic.node import is_readable
 from symbolic.quantities import RULES
 
 #: Formulas longer than this, in LaTeX, are left to the equations they are made of.
@@ -127,7 +128,9 @@ def regimes(model):
     flagged = [
         eq.name
         for eq in model.equations
-        if eq.flags and not any(terms <= set(eq.flags.values()) for terms in known)
+        if eq.flags
+        and (eq.table or is_readable(eq.node))
+        and not any(terms <= set(eq.flags.values()) for terms in known)
     ]
     for of in dict.fromkeys([*families, *flagged]):
         try:

@@ -102,12 +102,8 @@ def build_advice(
     flags = grid.flag_meanings(guide.state)
     if definition.equation is None or (has_state and not flags):
         raise DseError(f"{guide.state} is given: remove its value, so that its equation is used")
-    known = {
-        quantity: label
-        for family in model.regime_families
-        if family.of == guide.limits
-        for label, quantity in family.terms.items()
-    }
+    families = [family for family in model.regime_families if family.of == guide.limits]
+    known = {quantity: label for f in families for label, quantity in f.terms.items()}
     largest = grid.graph.definitions[guide.limits].node.op == "maximum"
     names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
@@ -144,7 +140,7 @@ def build_advice(
         terms=site.term_values(),
         values=site.goal_values(),
         units={name: site.row(name).unit for name in site.goal_values()},
-        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.gain))),
+        moves=tuple(sorted(unique.values(), key=lambda move: (not move.helps, -move.end_gain))),
         suggestions=tuple(site.suggestions()),
         notes=site.notes(),
     )
@@ -222,6 +218,8 @@ ROUNDS, PARTS = 8, 64
 #: On a path without an end, a gain that still grows by this factor over the last _LAST_STEPS steps
 #: counts as unlimited.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
+#: A move past a border ends where twice (or half) the value improves the goal by a smaller factor.
+_SATURATION = 1.01
 #: A border within this relative distance of the start counts as lying at the start.
 _SAME_TOLERANCE = 1e-11
 #: A border whose two sides are closer than this, relative to the start, is a jump.
@@ -231,12 +229,12 @@ _JUMP_WIDTH = 2.0**-65
 def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
     """Yield the moves of one input up and down, or of several inputs up by a common factor."""
     site = site.with_free_inputs(names)
-    lines = _MovePath(site, names, raising=True).stop_lines()
+    path = _MovePath(site, names, raising=True)
+    borders, limits = path.stop_lines(), path.stop_lines(borders=False)
     for raising in (True, False) if len(names) == 1 else (True,):
         path = _MovePath(site, names, raising=raising)
-        move = path.move(lines)
-        if move is not None and (move := path.end_at_shipped(move)) is not None:
-            yield move
+        if (move := path.move(borders)) is not None:
+            yield path.with_end(move, limits)
 
 
 class _MovePath:
@@ -249,11 +247,22 @@ class _MovePath:
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
         self.site, self.names, self.raising = site, names, raising
         here = {name: site.value(name) for name in names}
-        single = len(names) == 1
-        self.axis = names[0] if single else PLACE
-        self.domain = site.row(names[0]).domain if single else Domain(low=0)
-        self.start = here[names[0]] if single else 1.0
-        self.factors = {} if single else here  # start values, if several inputs move
+        single, row = len(names) == 1, site.row(names[0])
+        step = site.value(row.step) if row.step in site.grid.graph.definitions else 0.0
+        self.axis = names[0] if single and not step else PLACE
+        self.domain = row.domain if single else Domain(low=0)
+        self.end_text = f"the end of its domain {self.domain}"
+        is_far = single and site.is_machine and site.guide.goal == "time"
+        known = shipped_values(names[0]) if is_far and site.lever(names) == "designer" else ()
+        if known:  # moves of a designer end at the extreme value of shipped machines
+            self.end_text = (
+                f"the {'largest' if raising else 'smallest'} value of any shipped machine"
+            )
+            end: dict[str, Any] = {"high": max(known)} if raising else {"low": min(known)}
+            self.domain = replace(self.domain, **end, **{f"{n}_open": False for n in end})
+        self.start = here[names[0]] / (step or 1.0) if single else 1.0
+        # start values, if several inputs move, or the step of one
+        self.factors = ({names[0]: step} if step else {}) if single else here
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
@@ -284,10 +293,12 @@ class _MovePath:
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
-    def stop_lines(self) -> CaseLines:
-        changed = self._by_place(self.site.change_condition(self.state_from_terms))
-        beyond = constant(either(negate(self._allowed_condition()), changed))
-        return CaseLines(beyond, self.axis, self.site.leaves())
+    def stop_lines(self, borders: bool = True) -> CaseLines:
+        beyond = negate(self._allowed_condition())
+        if borders:
+            changed = self._by_place(self.site.change_condition(self.state_from_terms))
+            beyond = either(beyond, changed)
+        return CaseLines(constant(beyond), self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
         """Return the move to the first border or the end of the path; None if it does not help."""
@@ -319,25 +330,32 @@ class _MovePath:
             return ""
         return f"{goal.name} jumps from {' to '.join(value_text(x, goal.unit) for _, x in pairs)}"
 
-    def end_at_shipped(self, move: Move) -> Move | None:
-        """End a designer's move at the extreme value of shipped machines; keep other moves.
-
-        Return None if the machine already has this value, or if the value does not save time.
-        """
-        is_far = self.site.is_machine and move.helps and move.lever == "designer"
-        if not is_far or self.factors or self.site.guide.goal != "time":
+    def with_end(self, move: Move, limits: CaseLines) -> Move:
+        """Add the place where the gain saturates, if the goal still improves past the border."""
+        sign, domain = (1 if self.raising else -1), self.domain
+        xs = search_values(self.start, domain, upward=self.raising)
+        if not move.helps or move.limit or move.together or not xs.size:
             return move
-        known = shipped_values(self.axis)
-        end = (max if self.raising else min)(known, default=math.nan)
-        sign = 1 if self.raising else -1
-        if not known or (move.until - end) * sign <= 0:
+        limit = "" if domain.contains(float(xs[-1]) * 2.0**sign) else self.end_text
+        path = np.append(self.start, xs)
+        if (crossing := first_crossing(limits, path, whole=domain.whole)) is not None:
+            xs = np.append(xs[(xs - crossing[0]) * sign < 0], crossing[0])
+            limit = self._violated_limit(crossing[1])
+        gains, last = self.gains(xs), len(xs) - 1
+        best = np.maximum.accumulate(gains)
+        further = np.searchsorted(sign * xs, sign * xs * 2.0**sign).clip(max=last)
+        grows = np.flatnonzero(best[further] >= _SATURATION * best)
+        at = min(int(grows[-1]) + 1 if grows.size else 0, last)
+        if further[at] < last:
+            factor = "twice" if self.raising else "half"
+            limit = f"where {factor} the value gains less than 1 % more"
+        elif (at := int(np.argmax(gains))) < last:
+            limit = f"where {self.site.guide.goal} improves no more"
+        gain, before = float(gains[at]), 1.0 if math.isnan(move.until) else move.gain
+        is_artefact = self.site.is_artefact(self.inputs_at(xs[at : at + 1]))
+        if not limit or gain < _SATURATION * before or is_artefact:
             return move
-        if (end - self.start) * sign <= 0:
-            return None
-        limit = f"the {'largest' if self.raising else 'smallest'} value of any shipped machine"
-        more: dict[str, Any] = {"next_bound": None, "next_limiter": (), "jump": "", "limit": limit}
-        gain = self.gain(end)
-        return replace(move, until=end, gain=gain, **more) if gain > 1 + _NO_GAIN else None
+        return replace(move, end=self.value(float(xs[at])), end_gain=gain, end_limit=limit)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move along a path without borders: to its best place, or to its end.
@@ -362,7 +380,7 @@ class _MovePath:
             plateau = self._refine_best(xs, at, gain)
             return self._make_move(plateau, limit=f"where {goal} changes no more")
         if closed:
-            return self._make_move(end, limit=f"the end of its domain {domain}")
+            return self._make_move(end, limit=self.end_text)
         if gain > _GROWTH_WITHOUT_LIMIT * before or before > _GROWTH_WITHOUT_LIMIT * gain:
             gain = math.inf if gain > before else 0.0
         return self._make_move(math.nan, gain=gain)
@@ -483,4 +501,7 @@ class _MovePath:
             source=eq.source if eq else "",
             limit=limit,
             jump=jump,
+            end=self.value(place),
+            end_gain=gain,
+            end_limit=limit,
         )

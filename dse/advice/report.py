@@ -43,6 +43,8 @@ class Move(DisplayMixin):
         lever: Who can make the move: ``"programmer"``, or ``"designer"`` of the machine.
         equation, source: The quantity whose equation decides the border, and its publication.
         limit: What ends the move if no bound does.
+        end, end_gain, end_limit: ``until``, ``gain`` and ``limit``; if the goal improves by more
+            than 1 % past the border: those of the place where the gain saturates.
         jump: Text with the two values of the goal where the next case begins, by the equations of
             this case and of the next; empty if the values are equal.
     """
@@ -64,6 +66,9 @@ class Move(DisplayMixin):
     source: str
     limit: str = ""
     jump: str = ""
+    end: float
+    end_gain: float
+    end_limit: str
 
     def _answer(self) -> Answer:
         return Answer(kind="Move", title=str(self))
@@ -83,6 +88,9 @@ class Move(DisplayMixin):
         text += f"; {_gain_text(self.gain, math.isnan(self.until))}"
         text += f"; {self.jump}" * bool(self.jump)
         text += "".join(f", {name} x {factor:.6g}" for name, factor in self.along.items())
+        if self.end_limit != self.limit:
+            text += f"; {_gain_text(self.end_gain)} up to {value_text(self.end, self.unit)}"
+            text += f", {self.end_limit}"
         return f"{text}   [{self.equation}; {self.source}]"
 
 
@@ -164,12 +172,12 @@ class Advice(Report):
         parts: dict[str, list[Move] | tuple[Suggestion, ...]] = {}
         for lever in LEVERS:
             heading = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
-            listed = [move for move in helpful if move.gain >= _LEAST_GAIN]
+            listed = [move for move in helpful if move.end_gain >= _LEAST_GAIN]
             parts[heading] = [move for move in listed if move.lever == lever]
         parts[ARTEFACT] = [move for move in self.moves if move.artefact]
         parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
         parts["in closed form"] = self.suggestions
-        few = sum(move.gain < _LEAST_GAIN for move in helpful)
+        few = sum(move.end_gain < _LEAST_GAIN for move in helpful)
         least = f"{100 * (_LEAST_GAIN - 1):.1g} %"
         hidden = f"{few} moves gain less than {least} each (--json lists them)"
         no_help = ([] if helpful else [f"no move improves {self.goal}"]) + [hidden] * (few > 0)

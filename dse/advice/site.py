@@ -263,7 +263,7 @@ class Site:
         there = float(self.evaluate([self.guide.state], inputs)[0][0])
         pairs = self.goals_by_case(inputs, there)
         gains = (self._improvement(np.array([after]), before)[0] for before, after in pairs)
-        return bool(pairs) and self.gain(inputs) > 1 and max(gains) <= 1
+        return bool(pairs and self.gain(inputs) > 1 and max(gains) <= 1)
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes of the guide that apply to the present labels of the switches."""

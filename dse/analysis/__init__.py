@@ -47,48 +47,33 @@ def analyze(
 ) -> Analysis:
     """Predict the time of a kernel, and explain it: what limits it, and what would help.
 
-    Parameters
-    ----------
-    source : path or str
-        CUDA source (``.cu``), a cubin or PTX; or a workload, by name or path (``.toml``). A comment
-        ``// dse: --set n=1048576 --grid ceil(n/block_x)`` in the source gives its usual launch;
-        arguments of this function take precedence.
-    machine : str or sequence of str
-        Machines of the catalogue, or paths of their files.
-    block : tuple, or list of tuples
-        Sizes in x, y and z, as numbers or formulas in macros and arguments; several blocks are
-        variants. Default: the best of the shapes for which the kernel can be counted.
-    grid : tuple
-        Sizes in x, y and z, as numbers or formulas in arguments, macros, ``block_x``, ``block_y``
-        and ``block_z``.
-    set : mapping
-        Arguments of the kernel, and quantities of the model, such as ``core_clock="1.3 GHz"``.
-    define : mapping
-        Macros; with a list of values each combination is a variant.
-    axes : mapping
-        Arguments or quantities with several values; each combination is a variant.
-    times, entry, options, dynamic_shared, array_bytes :
-        As for :func:`dse.kernel`.
-    profile, row :
-        A profile whose counters are compared with the counts of the best variant, and the row of
-        one launch.
-    interval : float
-        Level of the intervals.
-    moves : bool
-        Compute what would help, which takes longer than all else.
-    progress : bool
-        Show the elapsed time after one second.
+    Parameters:
+        source (path or str): CUDA source (``.cu``), a cubin or PTX; or a workload, by name or path
+            (``.toml``). A comment ``// dse: --set n=1048576 --grid ceil(n/block_x)`` in the source
+            gives its usual launch; arguments of this function take precedence.
+        machine (str or sequence of str): Machines of the catalogue, or paths of their files.
+        block (tuple, or list of tuples): Sizes in x, y and z, as numbers or formulas in macros and
+            arguments; several blocks are variants. Default: the best of the shapes for which the
+            kernel can be counted.
+        grid (tuple): Sizes in x, y and z, as numbers or formulas in arguments, macros, ``block_x``,
+            ``block_y`` and ``block_z``.
+        set (mapping): Arguments of the kernel, and quantities of the model, such as
+            ``core_clock="1.3 GHz"``.
+        define (mapping): Macros; with a list of values each combination is a variant.
+        axes (mapping): Arguments or quantities with several values; each combination is a variant.
+        times, entry, options, dynamic_shared, array_bytes: As for :func:`dse.kernel`.
+        profile, row: A profile whose counters are compared with the counts of the best variant, and
+            the row of one launch.
+        interval (float): Level of the intervals.
+        moves (bool): Compute what would help, which takes longer than all else.
+        progress (bool): Show the elapsed time after one second.
 
-    Returns
-    -------
-    Analysis
-        One answer per machine and variant, fastest first.
+    Returns:
+        Analysis: One answer per machine and variant, fastest first.
 
-    Raises
-    ------
-    DseError
-        Values are missing that the kernel and the machine do not determine (the message names all),
-        or no variant can be predicted.
+    Raises:
+        DseError: Values are missing that the kernel and the machine do not determine (the message
+            names all), or no variant can be predicted.
 
     >>> result = analyze("examples/kernels/triad.toml", "h100_pcie", block=256)
     >>> result.best.bottleneck, 90e-6 < result.best.time < 150e-6

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.analysis import KERNEL_FILES
 from dse.analysis.launch import source_launch
 from dse.analysis.prediction import MODELS
 from dse.analysis.subject import architecture
@@ -29,8 +30,8 @@ from symbolic.quantity import Quantity
 
 #: Questions that a study can answer, each with its text and the quantities that the study varies.
 QUESTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "best": ("Which block size is the best? Without blocks: what is the effect of the size?",
-             ("threads_per_block",)),
+    "block": ("Which block size is the best?", ("threads_per_block",)),
+    "shape": ("How does the result depend on the size of the problem?", ()),
     "clock": ("Which clock of the cores is the best?", ("core_clock",)),
     "limits": ("What limits it at other clocks and bandwidths?", ("core_clock", "mem_bandwidth")),
 }  # fmt: skip
@@ -50,6 +51,18 @@ def count_kernel(path: Path, machine: str) -> str:
     return str(kernel(path, **{**asdict(launch), "block": block, "arch": arch}).toml())
 
 
+def check_subject(subject: str) -> None:
+    """Raise DseError unless ``subject`` is the file of a kernel, a workload or a model."""
+    if Path(subject).suffix.lower() in KERNEL_FILES:
+        if not Path(subject).is_file():
+            raise DseError(f"the file {subject!r} does not exist: name a file, workload or model")
+    elif subject.endswith(".toml"):
+        workload(subject)
+    elif subject not in models() and subject not in workloads():
+        hint = nearest_hint(subject, [*models(), *workloads()])
+        raise DseError(f"{subject!r} is no kernel (.cu, .cubin, .ptx), workload or model{hint}")
+
+
 def draft_study(subject: str, machine: str, question: str, out: str) -> str:
     """Return the text of a study file for a model or workload.
 
@@ -60,10 +73,8 @@ def draft_study(subject: str, machine: str, question: str, out: str) -> str:
         DseError: A name is unknown, the machine lacks values, or no model fits the workload.
     """
     check_name(question, QUESTIONS, f"{question!r} is no question")
+    check_subject(subject)
     is_model, errors = subject in models(), []
-    if not (is_model or subject in workloads() or subject.endswith(".toml")):
-        hint = nearest_hint(subject, [*models(), *workloads()])
-        raise DseError(f"{subject!r} is no kernel (.cu, .cubin, .ptx), workload or model{hint}")
     entry, other = load_machine(machine), None if is_model else subject
     given = {**entry.values, **(workload(subject).values if other else {})}
     for name in [subject] if is_model else MODELS:
@@ -73,24 +84,24 @@ def draft_study(subject: str, machine: str, question: str, out: str) -> str:
         lacking = [
             n for n, row in missing.items() if row.typical is None or row.lever == "designer"
         ] + [n for n in missing if other and n != "threads_per_block"]
-        wanted = [n for n in QUESTIONS[question][1] if n in rows]
-        others = [[*missing][:1], [n for n in rows if n == "core_clock"]] * (question == "best")
-        if lacking or not any([wanted, *others]):
+        names = [n for n in QUESTIONS[question][1] if n in rows]
+        if question == "shape":
+            names = [n for n in missing if n != "threads_per_block"][:1]
+        if lacking or not names:
             errors.append(f"{name} needs {', '.join(lacking) or 'none of the inputs that vary'}")
             continue
-        for names in filter(None, [wanted, *others]):
-            is_table = len(names) > 1 or (names != wanted and names[0] in missing)
-            about: dict[str, Any] = {
-                "axes": {n: _values(rows[n], entry) for n in names},
-                "set": {n: _example(row) for n, row in missing.items() if n not in names},
-                "best": {**_goal(model, question), **({"per": names} if is_table else {})},
-            }
-            try:
-                study = StudyData(model=name, machine=machine, workload=other, **about)
-            except DseError as error:
-                errors.append(f"{name}: {error}")
-            else:
-                return "\n".join(_lines(study, missing, QUESTIONS[question][0], out)) + "\n"
+        is_table = len(names) > 1 or question == "shape"
+        about: dict[str, Any] = {
+            "axes": {n: _values(rows[n], entry) for n in names},
+            "set": {n: _example(row) for n, row in missing.items() if n not in names},
+            "best": {**_goal(model, question), **({"per": names} if is_table else {})},
+        }
+        try:
+            study = StudyData(model=name, machine=machine, workload=other, **about)
+        except DseError as error:
+            errors.append(f"{name}: {error}")
+        else:
+            return "\n".join(_lines(study, missing, QUESTIONS[question][0], out)) + "\n"
     ways = "choose another machine, question or model"
     raise DseError(f"no study of {subject} on {machine}: {ways}\n" + "\n".join(errors))
 

@@ -25,6 +25,7 @@ _NAMES: Mapping[str, tuple[str, str]] = {
     "special": ("special functions", "SFU"),
     "atomic": ("atomics", "atomics"),
     "power": ("power limit", "power"),
+    "dispatch": ("start of blocks", "dispatch"),
 }
 #: Maximum number of rows in a table of variants, and maximum number of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
@@ -42,27 +43,20 @@ _LEAST_COLUMN = 0.1
 class AnswerOfVariant:
     """The answer for one machine and one variant of a kernel.
 
-    Attributes
-    ----------
-    time, time_low, time_high : float
-        Predicted time and the ends of its interval [s]; NaN where ``status`` has the reason.
-    interval : ErrorInterval
-        The measured errors behind the interval.
-    chance : float
-        Probability that this variant is the fastest on its machine.
-    bottleneck : str
-        The limit with the largest share of the time.
-    limits : mapping of str to float
-        Share of each limit in the time, the largest first.
-    moves : tuple of Move, or None
-        Changes of inputs that would help, the most helpful first; None if they were not computed.
-    assumed : sequence of str
-        Assumptions about the kernel and the machine.
-    roofline : mapping of str to float
-        Quantities of the model ``roofline``: operations, bytes, and their ratios at each level of
-        memory; empty where the model of the time gives no bytes.
-    model, why_model : str
-        The model, and why no other model was used.
+    Attributes:
+        time, time_low, time_high (float): Predicted time and the ends of its interval [s]; NaN
+            where ``status`` has the reason.
+        interval (ErrorInterval): The measured errors behind the interval.
+        chance (float): Probability that this variant is the fastest on its machine.
+        bottleneck (str): The limit with the largest share of the time.
+        limits (mapping of str to float): Share of each limit in the time, the largest first.
+        moves (tuple of Move, or None): Changes of inputs that would help, the most helpful first;
+            None if they were not computed.
+        assumed (sequence of str): Assumptions about the kernel and the machine.
+        roofline (mapping of str to float): Quantities of the model ``roofline``: operations, bytes,
+            and their ratios at each level of memory; empty where the model of the time gives no
+            bytes.
+        model, why_model (str): The model, and why no other model was used.
     """
 
     machine: str
@@ -93,7 +87,8 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = ("quantity", "direction", "value", "until", "gain", "limit")
+            names = ["quantity", "direction", "value", "until", "gain", "limit"]
+            names += ["end", "end_gain", "end_limit"]
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
                 for move in self.moves
@@ -105,13 +100,11 @@ class AnswerOfVariant:
 class Analysis(Report):
     """Answers for machines and variants of one kernel or workload.
 
-    Attributes
-    ----------
-    subject : str
-    answers : tuple of AnswerOfVariant
-        Machine by machine, the fastest variant first; variants without an answer come last.
-    counters : tuple of dict
-        Counted and measured values, if a profile was given.
+    Attributes:
+        subject (str): The kernel or workload.
+        answers (tuple of AnswerOfVariant): Machine by machine, the fastest variant first; variants
+            without an answer come last.
+        counters (tuple of dict): Counted and measured values, if a profile was given.
     """
 
     subject: str
@@ -219,11 +212,10 @@ def _interval_text(each: AnswerOfVariant) -> str:
 
 
 def _bottleneck_text(each: AnswerOfVariant) -> str:
-    names = list(each.limits)
     text = _limit_name(each.bottleneck)
     if each.bottleneck in each.limits:
         text += f" ({100 * each.limits[each.bottleneck]:.0f} % of the time)"
-    others = [name for name in names if name != each.bottleneck and each.limits[name] > 0]
+    others = [n for n, share in each.limits.items() if n != each.bottleneck and share > 0]
     if others:
         text += f", then {_limit_name(others[0])} ({100 * each.limits[others[0]]:.0f} %)"
     return text
@@ -288,12 +280,16 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
-    for move in [move for move in each.moves if move.gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
-        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
-        text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
-        text += f", {move.limit}" if "shipped" in move.limit else ""
-        rows.append([move.lever, f"{move.gain:.3g} times", text])
+    for move in [move for move in each.moves if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]:
+        to = "" if move.end != move.end else f" to {_short_text(move.end, move.unit)}"
+        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{to}"
+        is_longer = move.end_limit != move.limit
+        text += f", {move.end_limit}" if is_longer or "shipped" in move.limit else ""
+        border = f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        if border and is_longer:
+            border = f" ({move.gain:.3g} times at {_short_text(move.until, move.unit)}{border})"
+        text += border
+        rows.append([move.lever, f"{move.end_gain:.3g} times", text])
     units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
     point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]

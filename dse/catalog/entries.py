@@ -51,7 +51,7 @@ from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, neare
 from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
 from symbolic.library import read_text_or_empty
 from symbolic.model import Model
-from symbolic.quantities import TABLE, Quantity
+from symbolic.quantities import TABLE, Quantity, text_unit
 from symbolic.safe_text import one_line
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -166,8 +166,9 @@ class Entry(DisplayMixin):
 
     def _answer(self) -> Answer:
         data = self._data()
+        why = {n: v.get("source") or f"assumed: {v['assumed']}" for n, v in data["values"].items()}
         rows = [
-            [name, (row["value"], row["unit"]), row.get("source") or f"assumed: {row['assumed']}"]
+            [name, (row["value"], text_unit(name, row["unit"])), why[name]]
             for name, row in data["values"].items()
         ]
         closed = [[n, shorten(lacking)] for n, lacking in data.get("closed_models", {}).items()]

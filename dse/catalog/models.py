@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -175,33 +176,28 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
 
 
 def _quantity_infos(models_by_name: Mapping[str, Model]) -> dict[str, QuantityInfo]:
-    uses: dict[str, dict[str, dict[str, None]]] = {}
-
-    def add_use(name: str, what: str, text: str) -> None:
-        uses.setdefault(name, {}).setdefault(what, {})[text] = None
-
-    for name_of_model, model in models_by_name.items():
+    symbols, makers, users, owners = (defaultdict[str, dict[str, None]](dict) for _ in range(4))
+    rows: dict[str, Quantity] = {}
+    for name, model in models_by_name.items():
         for eq in model.equations:
-            add_use(eq.name, "yielded", name_of_model)
-            if eq.symbol:
-                add_use(eq.name, "symbols", eq.symbol)
+            makers[eq.name][name] = None
+            symbols[eq.name] |= {eq.symbol: None} if eq.symbol else {}
             for need in (*eq.inputs, *eq.when):
-                add_use(need, "needed", name_of_model)
-        for name in model.quantities:
-            add_use(name, "declared", name_of_model)
-    rows = {row.name: row for m in models_by_name.values() for row in m.quantities.values()}
-    return {name: _quantity_info(row, uses.get(name, {})) for name, row in rows.items()}
-
-
-def _quantity_info(row: Quantity, uses: Mapping[str, Iterable[str]]) -> QuantityInfo:
-    return QuantityInfo(
-        name=row.name,
-        unit=row.unit,
-        symbol=", ".join(uses.get("symbols", ())),
-        meaning=row.meaning,
-        default=row.default,
-        labels=row.labels or (),
-        yielded_by=tuple(uses.get("yielded", ())),
-        needed_by=tuple(uses.get("needed", ())),
-        declared_by=() if row.name in TABLE else tuple(uses.get("declared", ())),
-    )
+                users[need][name] = None
+        for row in model.quantities.values():
+            rows[row.name] = row
+            owners[row.name] |= {} if row.name in TABLE else {name: None}
+    return {
+        name: QuantityInfo(
+            name=name,
+            unit=row.unit,
+            symbol=", ".join(symbols[name]),
+            meaning=row.meaning,
+            default=row.default,
+            labels=row.labels or (),
+            yielded_by=tuple(makers[name]),
+            needed_by=tuple(users[name]),
+            declared_by=tuple(owners[name]),
+        )
+        for name, row in rows.items()
+    }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import dse
 from dse.cli.command import command, read_study
 from dse.cli.options import at_option, names_option, option, study_argument, where_option
-from symbolic.answer import TEXT_ROWS, Answer, Table
+from symbolic.answer import TEXT_ROWS, Answer, Table, count_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -83,7 +83,7 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
         for each in forms
     ]
     if gaps:
-        notes.append(f"{gaps:,} intervals could not be proven free of further borders")
+        notes.append(f"{count_text(gaps, 'interval')} could not be proven free of further borders")
     return Answer(kind="Borders", title=title, tables=tables, notes=notes, data=data)
 
 
@@ -94,7 +94,7 @@ def _borders_table(case: str, along: str, rows: Sequence[Any], units: Mapping[st
         for r in rows
     ]
     return Table(
-        title=f"{case} along {along}, {len(rows):,} borders:",
+        title=f"{case} along {along}, {count_text(len(rows), 'border')}:",
         columns=[*axes, "border", "from", "to"],
         rows=cells,
         max_rows=TEXT_ROWS,

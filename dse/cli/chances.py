@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dse
 from dse.cli.command import best_on_interrupt, command, input_errors, read_query, read_source
 from dse.cli.options import goal_options, per_and_top_options, source_path_argument
-from symbolic.answer import Answer, value_text
+from symbolic.answer import Answer, count_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,10 +72,5 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
         ]
     if ds.none.values.any():
         notes.append(f"chance that no configuration is feasible: {float(ds.none.max()):.3g}")
-    title = f"{data['configurations']:,} configurations can be the best: {answer.title}"
+    title = f"{count_text(data['configurations'], 'configuration')} can be the best: {answer.title}"
     return replace(select_rows(answer, shown), title=title, notes=notes, data=data)
-
-
-def half_width_text(error: float, unit: str) -> str:
-    """Return the half-width of a confidence interval as text."""
-    return f"± {value_text(error, unit)}" if error else "exact"

@@ -326,7 +326,10 @@ def source_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def read_and_call(source: str, **options: Any) -> Any:
-        return function(read_source(source), **options)
+        from dse.verbs.sources import with_quantity_names
+
+        read = read_source(source)
+        return function(read, **with_quantity_names(read, options))
 
     return source_path_argument(read_and_call)
 

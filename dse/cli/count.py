@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dse
 from dse.cli.command import Source, command, source_argument
 from dse.cli.options import names_option, option, where_option
-from symbolic.answer import Answer, Table
+from symbolic.answer import Answer, Table, count_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,25 +39,25 @@ def count_answer(
             for label, cell in zip(labels, cells, strict=True)
         ]
         data |= {"per": per, "each": rows}
-        each = [
-            Table(
-                columns=[*rows[0]], rows=[[_number_text(v) for v in row.values()] for row in rows]
-            )
-        ]
+        units = {name: str(ds[name].attrs.get("units", "1")) for name in rows[0]}
+        texts = [[_number_text(value, units[n]) for n, value in row.items()] for row in rows]
+        each = [Table(columns=[*units], rows=texts)]
     feasible, points = data["feasible_points"], data["points"]
     where = f", where {' and '.join(conditions)}" if conditions else ""
     notes = [f"{name}: {data[name]:,}" for name in _OUTSIDE if data.get(name)]
-    share = f"{100 * feasible / points:.3g} %"
-    notes.append(f"feasible: {feasible:,} of {points:,} configurations ({share}){where}")
+    many, share = count_text(points, "configuration"), f"{100 * feasible / points:.3g} %"
+    notes.append(f"feasible: {feasible:,} of {many} ({share}){where}")
     if data["points_skipped"]:
         notes.append(f"bounds over tiles decided {data['points_skipped']:,} of them")
     title = data["question"] if tables else ""
     return Answer(kind="Count", title=title, tables=[*each, *tables], notes=notes, data=data)
 
 
-def _number_text(value: Any) -> str:
+def _number_text(value: Any, unit: str) -> str:
     if isinstance(value, list):
-        return "  ".join(map(_number_text, value))
+        return "  ".join(_number_text(each, unit) for each in value)
+    if unit != "1":
+        return value_text(value, unit)
     if isinstance(value, float):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

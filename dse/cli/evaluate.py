@@ -144,13 +144,13 @@ def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dic
     return study_from_point(model, point, outputs), lacking
 
 
-def explain_rows(answer: Answer, study: StudyData) -> Answer:
+def explain_rows(answer: Answer, study: StudyData, where: Sequence[str] = ()) -> Answer:
     """Return an answer without impossible values; note them and the assumed inputs of the study."""
     from dse.study.possible import impossible_winners, without_impossible
 
     passed = impossible_winners(study, answer.data["rows"])
     answer = without_impossible(answer, passed)
-    intervals, assumed = assumed_intervals(study, answer.data["rows"])
+    intervals, assumed = assumed_intervals(study, answer.data["rows"], where)
     entries = dict.fromkeys(each.entry for each in assumed)
     notes = [*answer.notes, *(each.text for each in passed)]
     texts = [f"assumed: {each.text}" for each in assumed]
@@ -166,7 +166,7 @@ def explain_rows(answer: Answer, study: StudyData) -> Answer:
 
 
 def assumed_intervals(
-    study: StudyData, rows: Sequence[Mapping[str, Any]]
+    study: StudyData, rows: Sequence[Mapping[str, Any]], where: Sequence[str] = ()
 ) -> tuple[list[dict[str, tuple[float, float]]], tuple[AssumedInput, ...]]:
     """Return intervals of the outputs in each row of an answer, and the inputs that cause them.
 
@@ -178,7 +178,7 @@ def assumed_intervals(
     from dse.uncertain.assumed_draws import output_intervals
 
     grid, assumed = study.grid(draws=True), study._parts.assumed
-    used = used_inputs(grid, assumed)
+    used = used_inputs(grid, assumed, where)
     if not used or study.random_inputs is not None:
         return [{} for _ in rows], used
     intervals: list[dict[str, tuple[float, float]]] = []

@@ -31,8 +31,8 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @point_argument
 @entry_options
 @file_option("--out PAGE.html", "File for the page; default: the name of the source, with .html")
-@option("--title", "Heading of the page; default: model, workload and machine")
-@option("--note", "Text below the heading, such as what to try", default="")
+@option("--title", "Heading of the page; default: the first comment of STUDY, or the model")
+@option("--note", "Text below the heading; default: the comment of STUDY", default="")
 @option("--serve", "Serve a store to browsers on this machine; write no page", is_flag=True)
 @option("--port N", "Port of the server that --serve starts; default: a free port", default=0)
 def explore(
@@ -67,7 +67,7 @@ def explore(
             f"{source} is no model: only a model takes values; on the page you can change them"
         )
     if suffix == ".toml":
-        of = read_study(source)
+        read_study(source)  # warns of odd numbers and refuses comparisons
     elif not is_data:
         of = warn_odd_numbers(study_from_point(source, at))
     with input_errors():

@@ -27,7 +27,7 @@ def export(store: str, out: str) -> Any:
     """Write a dataset in another format.
 
     The suffix of OUT chooses the format. Values, units, flags and attributes are preserved. CSV and
-    Parquet have the labels of cases and bounds; for more than a few million rows, take Parquet.
+    Parquet have the labels of cases and bounds; for more than a million rows, take Parquet.
     """
     from dse.progress import show_progress
     from dse.study.plan import bytes_text

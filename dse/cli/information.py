@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dse
-from dse.cli.chances import half_width_text, read_random_source
+from dse.cli.chances import read_random_source
 from dse.cli.command import best_on_interrupt, command, read_query
 from dse.cli.options import goal_options, option, split_list, study_argument
-from symbolic.answer import Answer, Table, value_text
+from symbolic.answer import Answer, Table, half_width_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,13 +6,9 @@ from typing import Any
 import click
 
 import dse
-from dse.cli.chances import half_width_text
 from dse.cli.command import command, read_study
 from dse.cli.options import at_option, figure_option, study_argument
 from dse.cli.plot import write_figure
-from symbolic.answer import Answer, Table
-
-_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @command(
@@ -35,29 +31,4 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
         from dse.plots.laws import draw_output_law
 
         write_figure(draw_output_law(result).figure, plot)
-    unit, undefined = result.unit, result.undefined
-    atoms = None
-    if result.way == "enumerated":
-        atoms = [result.values.tolist(), result.weights.tolist()]
-    moments = {name: [getattr(result, name), result.error(name)] for name in ("mean", "std")}
-    levels = [[q, result.quantile(q), result.error("quantile", q)] for q in _QUANTILES]
-    data: dict[str, Any] = {"quantity": quantity, "unit": unit, "at": dict(result.at)}
-    data |= {"way": result.way, "undefined": undefined, "atoms": atoms}
-    data |= {**moments, "quantiles": levels}
-    pairs = [*moments.items(), *((f"quantile {q:g}", each) for q, *each in levels)]
-    rows = [[name, (value, unit), half_width_text(error, unit)] for name, (value, error) in pairs]
-    place = ", ".join(f"{name} = {value}" for name, value in result.at.items())
-    return Answer(
-        kind="Law",
-        title=f"{quantity}{f' at {place}' if place else ''} ({_WAYS[result.way]})",
-        tables=[Table(columns=(quantity, "", ""), rows=rows)],
-        notes=[f"chance of no value: {undefined:.3g}"] if undefined else [],
-        data=data,
-    )
-
-
-_WAYS = {
-    "enumerated": "exact: all values enumerated",
-    "monotone": "exact: monotone in its one random input",
-    "draws": "estimated from draws",
-}
+    return result

@@ -12,7 +12,7 @@ from dse.cli.command import best_on_interrupt, command, read_study
 from dse.cli.optimum import set_unproven_status
 from dse.cli.options import option, study_argument, time_limit_option, where_option
 from dse.signals import time_left
-from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
+from symbolic.answer import TEXT_ROWS, Answer, Table, count_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,9 +48,9 @@ def _meets_answer(ds: xr.Dataset, axes: Sequence[str]) -> Answer:
         texts = [dict.fromkeys(value_text(x, units[a]) for x in pair) for a, pair in ends.items()]
         state = "certain" if certain else "open"
         rows.append([*(" to ".join(text) for text in texts), state, f"{points:,}"])
-    many = f"between {inner:,} and {outer:,} of {total:,} configurations"
+    many = f"between {inner:,} and {outer:,} of {count_text(total, 'configuration')}"
     if complete:
-        many = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
+        many = f"{inner:,} of {count_text(total, 'configuration')}, {inner / total:.3%}, exactly"
     data = {"question": ds.attrs["question"], "complete": complete}
     data |= dict(zip(("inner", "outer", "total"), counts, strict=True))
     data |= {"units": units, "boxes": boxes}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ def new(kind: str | None, out: str | None, base: str | None) -> Any:
 
             known = example_studies()
             if base is None:
-                text = draft_study("svm", "gtx280", "best", out)
+                text = draft_study("svm", "gtx280", "block", out)
             else:
                 check_name(base, known, f"--from {base!r}: there is no such example study")
                 text = known[base].read_text(encoding="utf-8")
@@ -88,33 +89,49 @@ def new(kind: str | None, out: str | None, base: str | None) -> Any:
 
 
 def _ask_study() -> Answer:
-    """Ask for a subject, a machine and a question until a study can be drafted, and write it."""
+    """Ask for a subject, a machine, and a question that their study answers; write the study."""
     from dse.analysis import KERNEL_FILES
-    from dse.analysis.draft import QUESTIONS, count_kernel, draft_study
+    from dse.analysis.draft import QUESTIONS, check_subject, count_kernel, draft_study
+    from dse.catalog.entries import machine as load_machine
     from sweeps.files.atomic_write import write_atomic
 
-    questions = "".join(f"\n  {key:6}  {text}" for key, (text, _) in QUESTIONS.items())
     what = "What do you have? The file of a kernel, a workload or a model (dse models lists them)"
-    texts = (what, "Which machine? (dse machines lists them)", f"Which question?{questions}\n")
-    answers = ["gemm", "h100_sxm", "best"]
     while True:
-        answers = [
-            str(click.prompt(text, default=old, err=True))
-            for text, old in zip(texts, answers, strict=True)
-        ]
-        out, subject = _free_path("study"), answers[0]
+        subject = _ask(what, "gemm", check_subject)
+        machine = _ask("Which machine? (dse machines lists them)", "h100_sxm", load_machine)
+        out, drafts = _free_path("study"), dict[str, str]()
         try:
             if Path(subject).suffix.lower() in KERNEL_FILES:
-                counts = count_kernel(Path(subject), answers[1])
-                subject = str(_free_path(Path(subject).stem))
-                write_atomic(Path(subject), counts, replace=False)
-            text = draft_study(subject, answers[1], answers[2], str(out))
+                counts, path = count_kernel(Path(subject), machine), _free_path(Path(subject).stem)
+                write_atomic(path, counts, replace=False)
+                subject = str(path)
+            for key in QUESTIONS:
+                with suppress(DseError):
+                    drafts[key] = draft_study(subject, machine, key, str(out))
+            if not drafts:
+                draft_study(subject, machine, key, str(out))  # raises the error of the draft
+            break
         except (DseError, OSError) as error:
             echo(f"{error}\n", err=True)
-            continue
-        write_atomic(out, text, replace=False)
-        title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
-        return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})
+    texts = "".join(f"\n  {key:6}  {QUESTIONS[key][0]}" for key in drafts)
+    options: dict[str, Any] = {"type": click.Choice([*drafts]), "show_choices": False}
+    key = click.prompt(f"Which question?{texts}\n", next(iter(drafts)), err=True, **options)
+    write_atomic(out, drafts[key], replace=False)
+    title = f"{out}: dse plan {out} shows what it does, dse run {out} runs it"
+    return Answer(title=title, data={"kind": "study", "written": out, "workload": subject})
+
+
+def _ask(text: str, default: str, check: Callable[[str], object]) -> str:
+    """Ask on the terminal until the answer passes a check."""
+
+    def convert(answer: str) -> str:
+        try:
+            check(answer)
+        except (DseError, OSError) as error:
+            raise click.UsageError(str(error)) from error
+        return answer
+
+    return str(click.prompt(text, default=default, err=True, value_proc=convert))
 
 
 def _free_path(stem: str) -> Path:

@@ -234,7 +234,7 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
 
     needed = study._needed_quantities(BestQuery(**query).goals)
     idle = idle_axes_notes(study.grid(needed, query["where"]), needed)
-    answer = explain_rows(replace(answer, notes=[*answer.notes, *idle]), study)
+    answer = explain_rows(replace(answer, notes=[*answer.notes, *idle]), study, query["where"])
     variables, intervals = answer.data["variables"], answer.data.get("intervals", ())
     notes = [
         f"best {name}: {interval_text(ends, variables[name]['units'])} as assumed inputs vary"

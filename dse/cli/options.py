@@ -85,15 +85,17 @@ def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
 
 
-def split_list(texts: Sequence[str]) -> list[str]:
-    """Split texts at commas outside brackets.
+def split_list(texts: Sequence[str], option: str = "") -> list[str]:
+    """Split texts at commas outside brackets; an error names the option.
 
     >>> split_list(["a, min(b, c)", "d"])
     ['a', 'min(b, c)', 'd']
     """
     pieces = [piece for text in texts for piece in split_commas(text)]
     if "" in pieces:
-        raise click.UsageError(f"{' '.join(texts)!r} has an empty item between commas")
+        what = "has an empty item between commas: remove a comma"
+        what = what if any(pieces) else "is empty: name at least one, or leave the option out"
+        raise click.UsageError(f"{option} {' '.join(texts)!r} {what}".strip())
     return pieces
 
 
@@ -141,7 +143,7 @@ def names_option(
 ) -> OptionDecorator:
     """Return an option that takes several names or formulas, repeated or separated by commas."""
     flag = flag if " " in flag else f"{flag} Q,..."
-    callback = option_callback(lambda texts: parse(split_list(texts)))
+    callback = option_callback(lambda texts: parse(split_list(texts, flag.split()[0])))
     return option(flag, text, *names, multiple=True, callback=callback, **about)
 
 
@@ -155,7 +157,8 @@ def values_option(
     """Return a repeatable option that takes a pair NAME=VALUE, or several pairs if ``commas``."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
-        return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))
+        name = flag.split()[0]
+        return parse(parse_pairs(split_list(texts, name) if commas else texts, name))
 
     return option(flag, text, *names, multiple=True, callback=option_callback(parse_texts))
 

@@ -17,6 +17,7 @@ from dse.cli.optimum import (
     search_limits,
 )
 from dse.cli.options import at_option, goal_options, names_option, option, parse_number
+from symbolic.answer import count_text
 
 
 @command(
@@ -57,7 +58,7 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.pareto(source, **wanted, **limits))
     answer = certified_answer(result, source)
-    title, facts = f"{answer.title}: {len(answer.data['rows']):,} configurations", {}
+    title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:
         names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
         point = zip(names, result.attrs["reference"], strict=True)

@@ -16,6 +16,7 @@ from dse.cli.command import command, input_errors, read_source
 from dse.cli.optimum import parse_share
 from dse.cli.options import (
     SourcePath,
+    at_option,
     axis_and_set_options,
     check_figure_path,
     echo,
@@ -25,7 +26,6 @@ from dse.cli.options import (
     option,
     parse_number,
     split_list,
-    values_option,
     where_option,
 )
 from symbolic.answer import Answer, Table, value_text
@@ -110,7 +110,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--over AXIS", "Axis of the study that is drawn horizontally")
 @option("--by AXIS", "Axis of the study that is drawn vertically in a map")
 @option("--x Q", "Quantity that is drawn horizontally, if it is not an axis of the study")
-@values_option("--at AXIS=VALUE", "Fix an axis of the study at a value; repeatable")
+@at_option
 @names_option("--minimize Q", "Quantity whose minimum gets a star, or objective of a Pareto front")
 @names_option("--maximize Q", "Quantity whose maximum gets a star, or objective of a Pareto front")
 @option("--borders Q", "Case or bound whose borders are drawn on a map")
@@ -228,6 +228,7 @@ def _arguments(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function that draws a figure, and those taken from defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
+    from dse.verbs.sources import with_quantity_names
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
     if "where" not in kind.option_names:
@@ -253,6 +254,7 @@ def _arguments(
             if options[name]:
                 raise click.UsageError(f"{option} describes a study, and {source} is one already")
         read = read_source(source, values=True)
+        given = with_quantity_names(read, given)
         whole = complete_options(kind, given, read)
         if "quantity" in kind.list_options and isinstance(whole.get("quantity"), str):
             whole["quantity"] = [whole["quantity"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,7 @@ from dse.cli.command import (
     set_exit_status,
     warn_odd_numbers,
 )
-from dse.cli.optimum import (
-    compile_search_in_background,
-    find_winners,
-    watched_objective,
-)
+from dse.cli.optimum import compile_search_in_background, find_winners, watched_objective
 from dse.cli.options import (
     allow_named_files,
     axis_and_set_options,
@@ -35,7 +32,7 @@ from dse.cli.options import (
     progress_option,
     study_argument,
 )
-from symbolic.answer import Answer, Table, value_text
+from symbolic.answer import Answer, Table, count_text, value_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -83,9 +80,10 @@ def _report(
     compiling: float,
     store: str | None,
     best: xr.Dataset | None,
+    where: Sequence[str],
 ) -> Answer:
     from dse.cli.export import byte_size
-    from dse.display import column_order, dataset_answer, failure_lines
+    from dse.display import column_order, dataset_answer, failure_lines, select_rows
     from dse.inputs.validity import validity_warnings
     from dse.study.plan import bytes_text, idle_axes_notes
 
@@ -147,8 +145,14 @@ def _report(
     if winners is not None:
         axes_of = [name for name in winners.data["over"] if name != "rank"]
         each = f" for each {' and '.join(axes_of)}" if axes_of else ""
-        (table,) = winners.tables
-        tables.append(replace(table, title=f"best, {winners.title}{each}:"))
+        each += f", where {' and '.join(where)}" if where else ""
+        single = [axis.name for axis in grid.axes.values() if axis.size == 1]
+        variables = {n: v for n, v in winners.data["variables"].items() if n not in single}
+        shown = replace(winners, data={**winners.data, "variables": variables})
+        (table,) = select_rows(shown, winners.data["rows"]).tables
+        keys = table.key_columns - len(winners.data["variables"]) + len(variables)
+        title = f"best, {winners.title}{each}:"
+        tables.append(replace(table, key_columns=keys, title=title))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
     if outcome.old_store is not None:
@@ -158,7 +162,7 @@ def _report(
     elif ds is not None:
         size_text = bytes_text(ds.nbytes)
         notes.append(f"dataset: in memory only ({size_text}); --store OUT.zarr writes it")
-    title = f"{study.model}: {grid.points:,} configurations"
+    title = f"{study.model}: {count_text(grid.points, 'configuration')}"
     return Answer(kind="Run", title=title, facts=facts, tables=tables, notes=notes, data=data)
 
 
@@ -218,10 +222,13 @@ def run(
     then belongs to the changed study.
     """
     from dse.runs.run import run_study
+    from dse.verbs.sources import with_quantity_names
     from stochastic.compile_cache import compile_seconds
 
     began, compiled_before = time.monotonic(), compile_seconds()
     read = original = read_study(study)
+    options = with_quantity_names(read, {**options, "axes": axes, "set_values": set_values})
+    axes, set_values = options["axes"], options["set_values"]
     if axes or set_values:
         fields = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
         folder = allow_named_files(read.folder, set_values, axes)
@@ -249,4 +256,5 @@ def run(
     seconds, compiling = time.monotonic() - began, compile_seconds() - compiled_before
     if outcome.failures:
         set_exit_status(1)
-    return _report(read, outcome, seconds, compiling, store, winners)
+    where = best.where if best is not None else ()
+    return _report(read, outcome, seconds, compiling, store, winners, where)

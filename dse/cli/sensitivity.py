@@ -12,12 +12,7 @@ import click
 
 import dse
 from dse.cli.command import Source, command, source_argument
-from dse.cli.options import (
-    figure_option,
-    names_option,
-    values_option,
-    where_option,
-)
+from dse.cli.options import figure_option, names_option, values_option, where_option
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 from symbolic.safe_text import one_line
@@ -25,9 +20,11 @@ from symbolic.safe_text import one_line
 if TYPE_CHECKING:
     import xarray as xr
 
+_AT = "Value of an axis at which elasticities are given; separate several by commas, or repeat"
 #: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
 _SHARES = ("first", "total", "low", "high")
+_AT = "Value of an axis at which elasticities are given; separate several by commas, or repeat"
 _SLOPES = ("elasticity", "elasticity_down", "elasticity_up")
 _EACH = ("mean", "std", "counted", "points", "value")
 
@@ -40,7 +37,7 @@ _EACH = ("mean", "std", "counted", "points", "value")
 @source_argument
 @names_option("--output", "Quantities or formulas, separated by commas; default: all outputs")
 @where_option()
-@values_option("--at AXIS=VALUE", "Value of an axis at which elasticities are given; repeatable")
+@values_option("--at AXIS=VALUE,...", _AT, commas=True)
 @figure_option("--plot", "File for a tornado figure of one output")
 def sensitivity(source: Source, output: list[str], plot: Path | None, **options: Any) -> Any:
     """Rank axes and inputs by effect, on one output.

@@ -67,31 +67,24 @@ FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 class KernelCounts(DisplayMixin, Mapping[str, float]):
     """Quantities of a kernel at a launch, by their names.
 
-    Attributes
-    ----------
-    formulas : mapping
-        Formulas of quantities that depend on arguments of the launch.
-    declared : mapping
-        Quantities of this kernel alone, with meaning and value or formula: its arguments, values
-        that depend on data, and how often parts of it run.
-    numbers : mapping
-        Average instructions of a warp by class and in total (``all``); memory requests, and sectors
-        per request; ``flops`` of a thread; ``floating``: floating-point instructions including
-        special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain.
-    origin : str
-        File, kernel and architecture.
-    assumed : mapping
-        Assumptions, by the quantities that they concern.
-    left_out : sequence of str
-        Source code that was not compiled, as it is not for the device, and why.
-    holds_for : mapping
-        Quantities that were enumerated for this launch, with the names of the arguments and sizes
-        that they depend on. A study that changes one of these is refused.
-    labels : mapping
-        Labels of the kernel: ``tensor_type``, the number type of its tensor instructions.
-    counted_blocks : sequence of int
-        Numbers of threads of the blocks that were counted; empty for one block.
+    Attributes:
+        formulas (mapping): Formulas of quantities that depend on arguments of the launch.
+        declared (mapping): Quantities of this kernel alone, with meaning and value or formula: its
+            arguments, values that depend on data, and how often parts of it run.
+        numbers (mapping): Average instructions of a warp by class and in total (``all``); memory
+            requests, and sectors per request; ``flops`` of a thread; ``floating``: floating-point
+            instructions including special functions, as profilers count. ``ilp``: instructions of a
+            block divided by the length of its longest dependent chain.
+        origin (str): File, kernel and architecture.
+        assumed (mapping): Assumptions, by the quantities that they concern.
+        left_out (sequence of str): Source code that was not compiled, as it is not for the device,
+            and why.
+        holds_for (mapping): Quantities that were enumerated for this launch, with the names of the
+            arguments and sizes that they depend on. A study that changes one of these is refused.
+        labels (mapping): Labels of the kernel: ``tensor_type``, the number type of its tensor
+            instructions.
+        counted_blocks (sequence of int): Numbers of threads of the blocks that were counted; empty
+            for one block.
     """
 
     quantities: Mapping[str, float]
@@ -144,19 +137,18 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         for name, (_, value) in self.declared.items():
             origin = self.origin if isinstance(value, str) else "given with the launch"
             lines.append(value_line(name, toml_number(value), "source", origin))
-        for name, value in self.quantities.items():
+        texts = {
+            n: toml_number(self.formulas.get(n, value)) for n, value in self.quantities.items()
+        }
+        for name, text in {**texts, **{n: toml_value(v) for n, v in self.labels.items()}}.items():
             why = self.assumed.get(name)
             source = ("assumed", why) if why else ("source", self.origin)
-            line = value_line(name, toml_number(self.formulas.get(name, value)), *source)
+            line = value_line(name, text, *source)
             if inputs := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
             if name == _BLOCK and self.counted_blocks:
                 line = f"{line[:-2]}, counted = {toml_value(list(self.counted_blocks))} }}"
             lines.append(line)
-        for name, label in self.labels.items():
-            why = self.assumed.get(name)
-            source = ("assumed", why) if why else ("source", self.origin)
-            lines.append(value_line(name, toml_value(label), *source))
         return "\n".join(lines) + "\n"
 
 
@@ -381,6 +373,14 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
+    for name, of in (
+        ("longest_warp_insts", every),
+        ("longest_warp_loads", counts["load_requests"]),
+    ):
+        ratio = launch.longest_per_mean((runs, many) for (_, runs), many in of.items())
+        if ratio > 1.05:  # a guard of bounds in some blocks is no uneven work
+            values[name] = round(ratio, 6)
+            inputs[name] = _union(tally.required_inputs(runs) for _, runs in of)
     if function.registers:  # PTX does not state the number of registers
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)

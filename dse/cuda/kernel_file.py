@@ -25,7 +25,6 @@ from dse.cuda.launch_shape import (
     evaluate_sizes,
     own_block,
     reads_size,
-    rewrite_formula,
     source_macros,
 )
 from dse.cuda.launch_values import KernelLaunch
@@ -33,6 +32,7 @@ from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
 from dse.cuda.source import LineKinds, Signature, demangle, own_source, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
+from symbolic.expression import rewrite_formula
 
 _Kernel = TypeVar("_Kernel")
 Macros = Mapping[str, object]
@@ -374,10 +374,11 @@ def count_launch(
         for offset, value in values.items()
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
-    renamed: dict[str, str | float] = {**in_source, **_as_numbers(macros or {})}
+    constants = in_source | _as_numbers(macros or {})
+    renamed = {name: f"{value:.15g}" for name, value in constants.items()}
     renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
     if block_size[1:] == (1, 1):
-        renamed |= {"block_x": "threads_per_block", "block_y": 1.0, "block_z": 1.0}
+        renamed |= {"block_x": "threads_per_block", "block_y": "1", "block_z": "1"}
     shape = describe_shape(
         general,
         launch,

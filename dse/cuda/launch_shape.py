@@ -340,16 +340,6 @@ def evaluate_sizes(
     return tuple(result)
 
 
-def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
-    """Return a formula in which names are replaced by names of quantities, or by numbers."""
-
-    def replace(match: re.Match[str]) -> str:
-        new = names.get(match[0], match[0])
-        return f"{new:.15g}" if isinstance(new, float) else new
-
-    return _NAME.sub(replace, text)
-
-
 @dataclass(slots=True)
 class LaunchSizes:
     """Quantities for the sizes of a launch, and how each follows from the others.

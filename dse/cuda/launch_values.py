@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -183,10 +183,6 @@ class KernelLaunch:
             at[f"tid.{name}"] = tid[axis].reshape(warps, warp_size) if block[axis] > 1 else 0
         at["lane"] = np.arange(warp_size)
 
-    def is_one_dimensional(self) -> bool:
-        """True if grid and block each have at most one axis."""
-        return all(sum(size > 1 for size in sizes) <= 1 for sizes in (self.grid, self.block))
-
     def restrict_to(self, iterations: Mapping[int, int], blocks: Mapping[str, int]) -> KernelLaunch:
         """Return the launch at given iterations of loops and given blocks of the grid."""
         result = copy.copy(self)
@@ -212,13 +208,23 @@ class KernelLaunch:
 
     def mean_per_warp(self, value: IntExpr) -> float:
         """Return the mean, over warps, of the largest value among the threads of a warp."""
+        return self._mean_over_warps(self.substitute(value), self._max_over_lanes, "warp")
 
-        def max_over_lanes(values: Any) -> Any:
-            if values.shape[-1] == 1:
-                return values[..., 0]
-            return np.where(self.active, values, 0.0).max(axis=-1)
+    def longest_per_mean(self, counts: Iterable[tuple[IntExpr, float]]) -> float:
+        """Return a sum of counts of the longest warp of a block, over that of a mean warp."""
+        total = np.zeros(self.weight.shape)
+        for value, many in counts:
+            sized = self.substitute(value)
+            total += many * np.asarray(self._mean_over_iterations(sized, self._max_over_lanes))
+        mean = float((total * self.weight).sum())
+        longest = float((total.max(axis=-1, keepdims=True) * self.weight).sum())
+        return longest / mean if mean else 1.0
 
-        return self._mean_over_warps(self.substitute(value), max_over_lanes, "warp")
+    def _max_over_lanes(self, values: Any) -> Any:
+        values = np.maximum(np.asarray(values, dtype=float), 0.0)
+        if values.ndim == 0 or values.shape[-1] == 1:
+            return values[..., 0] if values.ndim else values
+        return np.where(self.active, values, 0.0).max(axis=-1)
 
     def mean_per_thread(self, value: IntExpr) -> float:
         """Return the mean of a value over threads."""

@@ -274,7 +274,7 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
             iterations.append((times, launch.max_value(launch.trip_counts[one.args[0]])))
         else:
             blocks.append((times, launch.grid["xyz".index(one.args[0][-1])]))
-    return tuple(iterations), tuple(blocks), IntExpr(rest)
+    return tuple(sorted(iterations)), tuple(sorted(blocks)), IntExpr(rest)
 
 
 STORES = ("global_store", "atomic", "local_store")
@@ -642,6 +642,9 @@ _EVALUABLE_KINDS = (
     *("exclusive or", "bitwise and", "bitwise or", "logic"),
 )
 
+#: Addresses that this share of the threads clamps, or fewer, are left out of footprints.
+_EDGE_SHARE = 0.05
+
 ByteRanges = npt.NDArray[np.int64]
 #: Arrays (or the address if there is none), strides per iteration, strides per block, and the bytes
 #: touched at iteration and block 0.
@@ -757,7 +760,8 @@ class Footprints:
             if times == 1 and len(product) == 1 and self._is_pointer(one := product[0])
         )
         offset = substitute(address, lambda one: constant(0) if self._is_pointer(one) else None)
-        passes, blocks, rest = split_strides(self.launch, self.launch.substitute_pointers(offset))
+        inner = substitute(self.launch.substitute_pointers(offset), self._drop_edges)
+        passes, blocks, rest = split_strides(self.launch, inner)
         if any(one.kind not in _EVALUABLE_KINDS for one in rest.atoms()):
             return None
         places = _distinct_values(self.launch, rest)
@@ -765,6 +769,19 @@ class Footprints:
             return None
         base = union_ranges(np.stack([places, places + width], axis=1))
         return arrays or (offset,), passes, blocks, base
+
+    def _drop_edges(self, one: Atom) -> IntExpr | None:
+        """Return what a clamp or choice in an address is at nearly all threads; None if mixed."""
+        is_known = all(each.kind in _EVALUABLE_KINDS for each in one.atoms())
+        if one.kind not in ("if", "least", "most") or not is_known:
+            return None
+        first, second = (ONE, ZERO) if one.kind == "if" else one.args
+        least: Condition = (">=", first - second if one.kind == "most" else second - first)
+        when = one.args[0] if one.kind == "if" else least
+        share = self.launch.mean_per_thread(atom_expr("if", when))
+        if _EDGE_SHARE < share < 1 - _EDGE_SHARE:
+            return None
+        return substitute(first if share > _EDGE_SHARE else second, self._drop_edges)
 
     def total_bytes(self, *, all_blocks: bool) -> FixedAndGrowing:
         """Return the bytes that one block or, with ``all_blocks``, all blocks touch."""

@@ -352,7 +352,7 @@ def _calibrate_free(
         per_label = [name for names in per.values() for name in names]
         excluded = [*fit_options["free"], *per_label, *fit_options["set"], *choose]
         loaded = load_model(model)  # profiles have many other columns
-        names = {name: loaded.resolve_symbol(name) for name in table.columns}
+        names = {name: loaded.names_by_symbol.get(name, name) for name in table.columns}
         read = [n for n, q in names.items() if q in loaded.inputs and q not in excluded]
         fit_options["columns"] = [*read, to] if to in table.columns else read
     for name, labels in choose.items():
@@ -392,7 +392,7 @@ def _calibrate_by_label(
     data: Any, model: Model, names: Sequence[str], to: str, design: int, options: dict[str, Any]
 ) -> Calibration:
     table = read_table(data)
-    quantities = {name: model.resolve_symbol(name) for name in table.columns}
+    quantities = {name: model.names_by_symbol.get(name, name) for name in table.columns}
     columns = {q: n for n, q in quantities.items() if q in model.inputs and q not in names}
     switches = [n for n, q in quantities.items() if any(q in eq.when for eq in model.equations)]
     if len(switches) > 1:

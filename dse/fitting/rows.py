@@ -197,7 +197,7 @@ def read_columns(
         name, _ = table.find_column(header)
         if name in excluded:
             continue
-        quantity = model.resolve_symbol(name)
+        quantity = model.names_by_symbol.get(name, name)
         known = model.quantities.get(quantity)
         is_optional = choice is None and table.is_normalized and name != "machine"
         if is_optional and (not known or known.is_label):

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbolic.answer import value_text
+from symbolic.expression import parse_condition
 from symbolic.intervals import enclose, interval_of
-from symbolic.ops import references
+from symbolic.node import conjuncts
+from symbolic.ops import interpret_arrays, references
+from symbolic.quantities import label_index_name
 
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
@@ -56,13 +59,23 @@ class AssumedInput:
         return {**row, "low": low, "high": high, "why": self.why}
 
 
-def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInput, ...]:
+def used_inputs(
+    grid: Grid, assumed: Sequence[AssumedInput], where: Sequence[str] = ()
+) -> tuple[AssumedInput, ...]:
     """Return the assumed inputs on which an output of a grid depends.
 
     An input is left out if enclosures prove that all quantities computed from it are 0, as the time
-    of atomics in a kernel without atomics.
+    of atomics in a kernel without atomics; or if a condition excludes its machine or workload.
     """
-    used: set[str] = set()
+    used, excluded = set[str](), set[tuple[str, str]]()
+    nodes = [parse_condition(text, grid.model.quantities) for text in where if assumed]
+    tests = conjuncts([*(condition.node for condition in grid.conditions), *nodes])
+    for kind in grid.axes.keys() & {each.kind for each in assumed}:
+        index, labels = label_index_name(kind), grid.axes[kind].labels
+        decided = [test for test in tests if {*references(test)} == {index}]
+        masks = interpret_arrays(decided, {index: np.arange(len(labels))})
+        rows = zip(labels, *masks, strict=True)
+        excluded |= {(kind, label) for label, *holds in rows if not all(holds)}
     for key, graph in grid.graphs.items() if assumed else ():
         numbers = (v for v in grid.leaves[key].items() if v[1].pending_group is None)
         known = {n: leaf.array for n, leaf in numbers if leaf.array.dtype.kind in "biuf"}
@@ -73,12 +86,12 @@ def used_inputs(grid: Grid, assumed: Sequence[AssumedInput]) -> tuple[AssumedInp
             boxes = enclose(nodes, ranges, outward=False) if is_known else [None]
             if any(box != (0, 0, False) for box in boxes):
                 used.add(name)
-    return tuple(each for each in assumed if each.name in used)
+    return tuple(a for a in assumed if a.name in used and (a.kind, a.entry) not in excluded)
 
 
-def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
+def assumed_json(grid: Grid, assumed: Sequence[AssumedInput], where: Any = ()) -> dict[str, str]:
     """Return the attribute of a Dataset that lists its assumed inputs; an empty dict for none."""
-    rows = [each.to_dict() for each in used_inputs(grid, assumed)]
+    rows = [each.to_dict() for each in used_inputs(grid, assumed, where)]
     return {"assumed": json.dumps(rows)} if rows else {}
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dse.inputs.merge import FittedInputs
 from dse.inputs.provenance import version
 from sweeps.files.atomic_write import write_atomic
-from symbolic.answer import Answer, Report, Table, value_text
+from symbolic.answer import Answer, Report, Table, count_text, value_text
 from symbolic.errors import DseError, check_name
 from symbolic.file_access import PathBase, allowed_path
 from symbolic.json_text import read_json
@@ -226,7 +226,8 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
     left_out = f"error of each {fit.left_out.get('by')} left out, mean {mean:.2%}:"
     return Answer(
         kind=kind,
-        title=f"{fit.model} fitted to {', '.join(fit.to)} of {fit.rows.get('used', 0):,} rows",
+        title=f"{fit.model} fitted to {', '.join(fit.to)} of "
+        + count_text(fit.rows.get("used", 0), "row"),
         facts=facts,
         tables=[
             Table(columns=("quantity", "value", "standard error"), rows=rows, is_open=True),

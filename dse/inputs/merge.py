@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import LAW_READERS, contents, read_label
 from symbolic.errors import DseError, UnitError, nearest_hint
+from symbolic.expression import parse_value, rewrite_formula
 from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.model import Model
 from symbolic.ops import Node
 from symbolic.quantities import Quantity
+from symbolic.units import is_unit
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -141,6 +144,13 @@ class StudyInputs:
         return build_grid(self.model, **{**given, **changes})
 
 
+def entry_name(kind: str, value: object) -> str | None:
+    """Return the name or path of a machine or workload as text; raise DseError if it is neither."""
+    if value is not None and not isinstance(value, (str, PathLike)):
+        raise DseError(f"{kind} = {value!r}: expected a name or a path")
+    return None if value is None else fspath(value)
+
+
 def workload_entries(model: Model, workloads: object, folder: PathBase = None) -> list[Entry]:
     """Return the workloads of a study: one name, an axis of names, or names with their weights."""
     if isinstance(workloads, Mapping):
@@ -161,14 +171,22 @@ def with_declared(model: Model, workloads: object, folder: PathBase = None) -> M
     return replace(model, quantities={**model.quantities, **declared}) if declared else model
 
 
-def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace symbols of the papers by names of quantities in the keys of a mapping."""
-    result = {model.resolve_symbol(name): value for name, value in values.items()}
-    if len(result) < len(values):
-        resolved = {name: model.resolve_symbol(name) for name in values}
-        names = [f"{n} ({full})" if full != n else n for n, full in resolved.items()]
-        raise DseError(f"a quantity is given twice, among {', '.join(names)}: keep one of them")
-    return result
+def by_quantity_name(names: Mapping[str, str], value: Any) -> Any:
+    """Replace symbols by ``names`` of quantities in formulas, lists, and the keys of mappings."""
+    if isinstance(value, str):  # a symbol that is also a unit stands alone
+        known = {symbol: name for symbol, name in names.items() if not is_unit(symbol)}
+        text = names.get(value) or rewrite_formula(value, known)
+        return value if text == value else text  # a statistic is more than its text
+    if isinstance(value, (list, tuple)):
+        return type(value)(by_quantity_name(names, each) for each in value)
+    if not isinstance(value, Mapping) or hasattr(value, "dims"):
+        return value
+    resolved = {name: by_quantity_name(names, name) for name in value}
+    if len({*resolved.values()}) < len(value):
+        texts = [f"{n} ({full})" if full != n else n for n, full in resolved.items()]
+        raise DseError(f"a quantity is given twice, among {', '.join(texts)}: keep one of them")
+    each = [by_quantity_name(names, v) if isinstance(v, Mapping) else v for v in value.values()]
+    return dict(zip(resolved.values(), each, strict=True))
 
 
 def merge_inputs(
@@ -186,7 +204,7 @@ def merge_inputs(
     ``entries`` names the machine and the workload, unless they are axes. ``replaced`` names
     quantities that the caller supplies; their values in files are ignored.
     """
-    set_values = by_quantity_name(model, set_values)
+    set_values = by_quantity_name(model.names_by_symbol, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
     for name in varied:
         if varied.count(name) > 1:
@@ -283,6 +301,7 @@ def merge_inputs(
                 raise DseError(f"{name} = {value!r}: expected a label")
             (switches if row.is_switch else labels)[name] = read_label(name, value, folder)
         else:
+            value = by_quantity_name(model.names_by_symbol, value)
             values[name] = _set_value(row, value, model, by_name)
         origins[name] = (
             fit_inputs.sources[name] if fit_inputs and name in fits else "set by the study"
@@ -347,8 +366,6 @@ def _entry_value(
 def _set_value(
     row: Quantity, value: Any, model: Model, axes: Mapping[str, Axis]
 ) -> float | Node | Leaf:
-    from symbolic.expression import parse_value
-
     where = "set"
     if isinstance(value, str):
         parsed = parse_value(value, row, model.quantities)

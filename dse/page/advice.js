@@ -1,53 +1,45 @@
-/* Elasticities of an output by finite differences; and the moves of the model's guide. */
+/* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. */
 
-const STEP = 1e-4, WHOLE = 0.01, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
+const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
 
-/** The inputs that are numbers: values of the study, and axes of numbers. */
 function movable() {
-  return [...LEVERS.values()].filter((lever) => !lever.categories && lever.axis?.kind !== "zip" &&
-    INPUTS.has(lever.name) && !lever.snaps);
+  return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps);
 }
 
-/** A computed copy of the current point with one input at a value. */
 function movedTo(lever, value) {
   const point = new Point(here), k = INPUTS.get(lever.name);
-  if (lever.axis) {
-    point.x[k] = value;
-  } else {
-    point.set[lever.name] = value;
-    point.fill();
-  }
+  if (!lever.axis) point.set[lever.name] = value;
+  point.fill();
+  if (lever.axis) point.x[k] = value;
   point.run();
   return point;
 }
 
-function inDomain(name, value) {
-  try {
-    checked(name, value);
-    return true;
-  } catch {
-    return false;
-  }
+const logSlope = (x1, y1, x2, y2) => (x1 > 0 && x2 > 0 && y1 * y2 > 0 && Number.isFinite(y1 - y2) ? Math.log(y2 / y1) / Math.log(x2 / x1) : NaN);
+
+/** The elasticities to smaller and to larger inputs; NaN at a jump, or where the input cannot go. */
+function elasticities(lever, output) {
+  const valueAt = (point) => (point.broken().some(({ of }) => of === "model") ? NaN : point.get(output));
+  const x = lever.now(here), { whole } = lever.row, step = Math.max(1, Math.round(WHOLE * x));
+  const sideOf = (sign) => {
+    const [far, near] = [1, STEP_RATIO].map((ratio) => {
+      const to = whole ? x + sign * step : x * (1 + Math.expm1(STEP / ratio)) ** sign;
+      return inDomain(lever.name, to) ? logSlope(x, valueAt(here), to, valueAt(movedTo(lever, to))) : NaN;
+    });
+    if (whole) return { slope: far, jumps: false };
+    const isSmooth = Math.abs(near - far) <= SAME_SLOPE * (1 + Math.abs(far));
+    return { slope: isSmooth ? (STEP_RATIO * near - far) / (STEP_RATIO - 1) : NaN, jumps: Number.isFinite(near - far) && !isSmooth };
+  };
+  return { lever, step: whole ? step : 0, down: sideOf(-1), up: sideOf(1) };
 }
 
-/** The elasticity d log y / d log x at the current point; NaN if there is none. */
-function elasticity(lever, output) {
-  const x = lever.now(here), y = here.get(output);
-  const step = lever.row.whole ? Math.max(1, Math.round(WHOLE * x)) : x * STEP;
-  const ends = [x - step, x + step].filter((value) => inDomain(lever.name, value));
-  const slopes = ends.map((value) => {
-    const point = movedTo(lever, value), moved = point.get(output);
-    return point.broken().some(({ of }) => of === "model") || !(y * moved > 0) ? NaN : Math.log(moved / y) / Math.log(value / x);
-  }).filter(Number.isFinite);
-  return slopes.length ? slopes.reduce((a, b) => a + b) / slopes.length : NaN;
-}
+const steepest = ({ down, up }) => [down, up].reduce((most, { slope }) => (Math.abs(slope) > Math.abs(most) ? slope : most), 0);
 
-/** The inputs in descending order of elasticity. */
 function movers(output) {
   if (flagsOf(output)) return [];
-  return movable().map((lever) => ({ lever, slope: elasticity(lever, output) }))
-    .filter(({ slope }) => Number.isFinite(slope) && Math.abs(slope) > 1e-9)
-    .sort((a, b) => Math.abs(b.slope) - Math.abs(a.slope));
+  return movable().map((lever) => elasticities(lever, output))
+    .filter((one) => Math.abs(steepest(one)) > 1e-9 || one.down.jumps || one.up.jumps)
+    .sort((a, b) => Math.abs(steepest(b)) - Math.abs(steepest(a)));
 }
 
 /** The regime that binds under a guide: its case, or the extreme term. */
@@ -58,7 +50,6 @@ function stateOf(guide, point = here) {
   return Object.entries(family.terms).find(([, name]) => point.get(name) === point.get(guide.limits))?.[0] ?? "";
 }
 
-/** The factor by which the goal of a guide is better at a point. */
 function gainOf(guide, point) {
   const [now, then] = [here.get(guide.goal), point.get(guide.goal)];
   return guide.maximize ? then / now : now / then;
@@ -71,8 +62,9 @@ function keepsWork(guide, point) {
     const most = here.get("blocks") * known;
     if (!(blocks * threads > most - known && (blocks - 1) * threads < most)) return false;
   }
-  const sum = (side, at) => side.reduce((all, names) => all + names.reduce((part, name) => part * at.get(name), 1), 0);
-  return guide.conditions.every(([least, most]) => sum(least, point) <= sum(most, point) || sum(least, here) > sum(most, here));
+  const value = (tree, at) => (!Array.isArray(tree) ? at.get(tree)
+    : tree.slice(1).map((term) => value(term, at)).reduce((a, b) => (tree[0] === "add" ? a + b : a * b)));
+  return guide.conditions.every(([, least, most]) => value(least, point) <= value(most, point) || value(least, here) > value(most, here));
 }
 
 /** The move of a lever up to the next regime, with its gain. */
@@ -105,7 +97,6 @@ function follow(guide, lever, up) {
   return { lever, up, from: x, to: low, gain, next, ends: high !== null };
 }
 
-/** The moves of a guide that help, best first. */
 function moves(guide) {
   const names = new Set((guide.helps[stateOf(guide)] ?? []).flat()), known = new Set(guide.fixed);
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
@@ -115,7 +106,6 @@ function moves(guide) {
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
 }
 
-/** The inputs behind a quantity. */
 function inputsBehind(name, seen = new Set()) {
   if (seen.has(name)) return [];
   seen.add(name);
@@ -138,11 +128,14 @@ function showAdvice() {
   });
   byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; see the sensitivities below.")]));
   const output = byId("moved").value, inputs = movers(output).slice(0, 12);
-  const most = Math.max(...inputs.map(({ slope }) => Math.abs(slope)), 1e-300);
-  byId("movers").replaceChildren(...inputs.map(({ lever, slope }) => element("tr", {},
-    element("th", { scope: "row" }, lever.name), element("td", { class: "number" }, `${slope > 0 ? "+" : "−"}${digits(Math.abs(slope), 3)}`),
-    element("td", {}, element("span", { class: slope > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(slope)) / most)}%` })))));
-  byId("moved-note").textContent = inputs.length ? `Change of ${output} in percent for 1 % more of an input, at this point.` : `${output} does not vary smoothly with any input here.`;
+  const most = Math.max(...inputs.map((one) => Math.abs(steepest(one))), 1e-300);
+  const sideText = ({ slope, jumps }) => (jumps ? "jumps" : Number.isNaN(slope) ? "–" : `${slope > 0 ? "+" : slope < 0 ? "−" : ""}${digits(Math.abs(slope), 3)}`);
+  byId("movers").replaceChildren(...inputs.map((one) => element("tr", {},
+    element("th", { scope: "row" }, one.lever.name.replaceAll("_", "_\u200b") + (one.step ? ` ± ${one.step}` : "")),
+    element("td", { class: "number" }, sideText(one.down)), element("td", { class: "number" }, sideText(one.up)),
+    element("td", {}, element("span", { class: steepest(one) > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(steepest(one))) / most)}%` })))));
+  byId("moved-note").textContent = !inputs.length ? `${output} does not vary with any input here.`
+    : `Change of ${output} in percent for each percent of an input, to smaller and to larger values. Whole numbers move by the step in the table, across the steps of the output.`;
 }
 
 function moveText({ lever, up, from, to, gain, next }) {

@@ -8,11 +8,9 @@ const configured = () => data.axes.reduce((all, axis) => all * axis.count, 1);
 
 /** Fix the axes ``per`` of the study's query at their current values. */
 function pinned(all) {
-  const per = data.best?.per ?? [];
   all.axes.forEach((lever, k) => {
-    if (!per.includes(lever.name)) return;
     const list = all.places[k];
-    all.places[k] = [lever.categories ? here.at[lever.name] : list[nearest(list.map((sample) => lever.numberOf(sample)), lever.now(here))]];
+    if (data.best?.per.includes(lever.name)) all.places[k] = [lever.categories ? here.at[lever.name] : list[nearest(list.map((sample) => lever.numberOf(sample)), lever.now(here))]];
   });
   all.count = all.places.reduce((count, list) => count * list.length, 1);
   return all;
@@ -20,7 +18,7 @@ function pinned(all) {
 
 const perWords = (own) => {
   const per = own ? data.best?.per ?? [] : [];
-  return per.map((name) => `, ${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[here.at[name]] : valueText(LEVERS.get(name).now(here), LEVERS.get(name).unit)}`).join("");
+  return per.map((name) => `, ${LEVERS.get(name).textAt(here)}`).join("");
 };
 
 /** Search every configuration, in slices of time so that the page stays responsive. */
@@ -50,17 +48,17 @@ function goalsNow() {
   return [{ name, maximize: byId("sense").value === "maximize" }];
 }
 
+const goalWords = (goals) => goals.map(({ name, maximize }) => `${maximize ? "maximize" : "minimize"} ${name}`).join(", then ");
+
 async function findBest() {
   const goals = goalsNow(), own = goals === data.best?.goals, note = byId("best-note");
-  const words = goals.map(({ name, maximize }) => `${maximize ? "maximize" : "minimize"} ${name}`).join(", then ") + perWords(own);
+  const words = goalWords(goals) + perWords(own);
   byId("found").replaceChildren();
   if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
   const best = await search(goals, own, (text) => { note.textContent = text; });
   if (best === undefined) return undefined;
-  if (!best) {
-    note.textContent = "No configuration is feasible.";
-    return undefined;
-  }
+  note.textContent = "No configuration is feasible.";
+  if (!best) return undefined;
   const per = own ? data.best.per : [], whole = data.axes.reduce((all, axis) => all * (per.includes(axis.name) ? 1 : axis.size), 1);
   const point = new Point({ ...here, at: best.at, off: best.off });
   point.run();
@@ -70,7 +68,6 @@ async function findBest() {
   return offer(point, goals.map(({ name }) => name));
 }
 
-/** Show the answer that Python computed when the page was made. */
 function showFound(words) {
   const { found: answer, per } = data.best, point = new Point(here);
   const index = per.reduce((all, name) => all * AXES.get(name).count + here.at[name], 0);
@@ -82,11 +79,8 @@ function showFound(words) {
     const value = answer[lever.name]?.[index];
     if (lever.categories) lever.move(point, lever.categories.indexOf(String(value)));
     else if (value !== undefined) {
-      try {
-        lever.put(point, number(value));
-      } catch {
-        // keep the nearest value on the page
-      }
+      if (lever.snaps) lever.move(point, nearest(lever.axis.values, number(value)));
+      else lever.put(point, number(value));
     }
   }
   point.run();
@@ -95,8 +89,8 @@ function showFound(words) {
 }
 
 function offer(point, names) {
-  const at = data.axes.map(({ name }) => `${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[point.at[name]] : valueText(LEVERS.get(name).now(point), LEVERS.get(name).unit)}`);
-  const values = names.map((name) => `${name} = ${quantityText(name, point.get(name), 6)}`);
+  const at = data.axes.map(({ name }) => LEVERS.get(name).textAt(point));
+  const values = names.map((name) => `${name} = ${quantityText(name, point.get(name))}`);
   byId("found").replaceChildren(element("p", {}, [...values, ...at].join(", ")),
     element("button", { type: "button", onclick: () => { here.at = point.at; here.off = point.off; here.fill(); changed(); } }, "go there"));
 }

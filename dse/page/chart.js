@@ -18,31 +18,19 @@ function lookOf(name, k, colors) {
   return { ...known, color: known.color === "#000000" ? colors.ink : known.color };
 }
 
-/** Round numbers between two ends; decades on a logarithmic scale. */
 function ticksOf(low, high, log, count) {
   if (!(high > low)) return [low];
-  if (log) {
-    const decades = Math.log10(high) - Math.log10(low), ticks = [];
-    if (decades >= 1) {
-      const step = Math.max(1, Math.ceil(decades / count));
-      const inner = decades <= 2 ? [1, 2, 5] : [1];
-      for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k += step) {
-        for (const m of inner) {
-          const value = Number(`${m}e${k}`);
-          if (value >= low * 0.999 && value <= high * 1.001) ticks.push(value);
-        }
-      }
-      return ticks;
-    }
+  const decades = Math.log10(high) - Math.log10(low), upTo = (size) => Array.from({ length: size + 1 }, (_, k) => k);
+  if (log && decades >= 1) {
+    const step = Math.max(1, Math.ceil(decades / count)), first = Math.floor(Math.log10(low));
+    return upTo(Math.ceil(decades / step) + 1).flatMap((k) => (decades <= 2 ? [1, 2, 5] : [1]).map((m) => Number(`${m}e${first + k * step}`)))
+      .filter((value) => value >= low * 0.999 && value <= high * 1.001);
   }
   const rough = high / count - low / count, size = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999);
-  const ticks = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(Number((k * step).toPrecision(12)));
-  return ticks;
+  const step = [1, 2, size === 1 ? 5 : 2.5, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999), first = Math.ceil(low / step - 1e-9);
+  return upTo(Math.floor(high / step + 1e-9) - first).map((k) => Number(((first + k) * step).toPrecision(12)));
 }
 
-/** An axis of a figure: numbers, or labels at integers. */
 class Side {
   constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null, numeric = false }) {
     if (labels) [low, high] = [-0.5, labels.length - 0.5];
@@ -50,7 +38,7 @@ class Side {
     if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
     if (!(high > low)) high = low + 1;
     Object.assign(this, { name, unit, low, high, labels, numeric, log: log && low > 0 });
-    this.power = powerOf(Math.max(Math.abs(low), Math.abs(high)), unit);
+    [this.factor, this.letters] = prefixOf([Math.max(Math.abs(low), Math.abs(high))], unit);
   }
 
   share(value) {
@@ -63,7 +51,7 @@ class Side {
   }
 
   get title() {
-    const unit = this.power ? PREFIXES[this.power] + this.unit : this.unit === "1" ? "" : this.unit;
+    const unit = this.unit === "1" ? "" : this.letters + this.unit;
     return this.name + (unit ? ` [${unit}]` : "");
   }
 
@@ -72,14 +60,22 @@ class Side {
       const step = Math.ceil(this.labels.length / (this.numeric ? count : 3 * count));
       return this.labels.map((label, k) => [k, label]).filter(([k]) => k % step === 0);
     }
-    return ticksOf(this.low, this.high, this.log, count).map((value) => [value, digits(value / 10 ** this.power, 4)]);
+    return ticksOf(this.low / this.factor, this.high / this.factor, this.log, count).map((value) => [value * this.factor, digits(value, 4)]);
   }
 }
 
 const near = (value) => Math.round(value * 100) / 100;
 /** A coordinate within the range of SVG; far outside for NaN. */
 const inside = (place) => near(Math.min(Math.max(Number.isNaN(place) ? -1e4 : place, -1e4), 1e4));
-const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** Lines of at most `wide` pixels, where a character has about 7.5; a longer word is a line. */
+function linesOf(text, wide) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (lines.at(-1) && 7.5 * (lines.at(-1).length + 1 + word.length) > wide) lines.push(word);
+    else lines.push(`${lines.pop()} ${word}`.trim());
+  }
+  return lines;
+}
 /** A label shortened in its middle, as labels differ at their ends. */
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2)}` : text);
 
@@ -88,12 +84,13 @@ class Chart {
   constructor({ x, y, width, height, colors, legend = [] }) {
     Object.assign(this, { x, y, width, height, colors });
     this.legend = legend;
+    this.names = [x, y].map((side) => linesOf(side.title, width - 12));
     const rows = this.legendRows();
     const wide = Math.max(...y.ticks(5).map(([, text]) => cut(text, 16).length));
-    this.left = Math.min(26 + 6.6 * wide, width / 3);
+    this.left = Math.min(26 + 7 * wide, width / 3);
     this.right = width - 12;
-    this.top = 24 + 17 * rows.length;
-    this.bottom = height - (this.steep ? 66 : 44);
+    this.top = 9 + 15 * this.names[1].length + 17 * rows.length;
+    this.bottom = height - (this.steep ? 51 : 29) - 15 * this.names[0].length;
     this.rows = rows;
     this.marks = [];
   }
@@ -114,13 +111,12 @@ class Chart {
     const rows = [];
     let used = Infinity;
     for (const entry of this.legend) {
-      const wide = 44 + 7 * shortened(entry.text, 46).length;
-      if (used + wide > this.width - 10) {
-        rows.push([]);
-        used = 10;
-      }
-      rows.at(-1).push({ ...entry, at: used });
-      used += wide;
+      const lines = linesOf(entry.text, this.width - 50), wide = 44 + 7 * lines[0].length;
+      if (used + wide > this.width + 4 || lines.length > 1) used = 10;
+      if (used === 10) rows.push([]);
+      rows.at(-1).push({ ...entry, text: lines[0], at: used });
+      for (const text of lines.slice(1)) rows.push([{ text, at: 10 }]);
+      used = lines.length > 1 ? Infinity : used + wide;
     }
     return rows;
   }
@@ -169,7 +165,7 @@ class Chart {
     this.marks.push(`<circle cx="${px}" cy="${py}" r="6" fill="${paper}" stroke="${ink}" stroke-width="2.5"/>`);
     if (text) {
       const end = px > (this.left + this.right) / 2;
-      this.marks.push(`<text x="${px + (end ? -10 : 10)}" y="${py - 9}" text-anchor="${end ? "end" : "start"}" fill="${ink}" stroke="${paper}" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+      this.marks.push(`<text x="${px + (end ? -10 : 10)}" y="${py - (py < this.top + 20 ? -19 : 9)}" text-anchor="${end ? "end" : "start"}" fill="${ink}" stroke="${paper}" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
     }
   }
 
@@ -185,25 +181,26 @@ class Chart {
   toString() {
     const { left, right, top, bottom, width, height, colors } = this;
     const parts = [];
-    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / 90)))) {
+    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / (this.steep ? 35 : 70))))) {
       const at = this.across(value);
       if (!this.x.labels) parts.push(`<path d="M${at} ${top}V${bottom}" stroke="${colors.grid}"/>`);
       parts.push(this.steep
         ? `<text x="${at}" y="${bottom + 12}" text-anchor="end" transform="rotate(-28 ${at} ${bottom + 12})">${escaped(cut(text, 18))}</text>`
-        : `<text x="${at}" y="${bottom + 16}" text-anchor="middle">${escaped(text)}</text>`);
+        : `<text x="${Math.min(at, width - 2 - 3.75 * text.length)}" y="${bottom + 16}" text-anchor="middle">${escaped(text)}</text>`);
     }
     for (const [value, text] of this.y.ticks(Math.max(2, Math.floor((bottom - top) / 45)))) {
       const at = this.up(value);
       if (!this.y.labels) parts.push(`<path d="M${left} ${at}H${right}" stroke="${colors.grid}"/>`);
       parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end">${escaped(cut(text, 16))}</text>`);
     }
-    const names = `<text x="${(left + right) / 2}" y="${height - 8}" text-anchor="middle">${escaped(this.x.title)}</text>` +
-      `<text x="6" y="${15}" text-anchor="start">${escaped(this.y.title)}</text>`;
+    const [under, over] = this.names;
+    const names = under.map((text, k) => `<text x="${Math.min((left + right) / 2, width - 4 - 3.75 * text.length)}" y="${height - 8 - 15 * (under.length - 1 - k)}" text-anchor="middle">${escaped(text)}</text>`).join("") +
+      over.map((text, k) => `<text x="6" y="${15 + 15 * k}">${escaped(text)}</text>`).join("");
     const legend = this.rows.flatMap((row, k) => row.map(({ at, text, color, dash, area }) => {
-      const y = 29 + 17 * k;
-      const mark = area ? `<rect x="${at}" y="${y - 6}" width="22" height="11" fill="${color}"/>`
+      const y = 14 + 15 * over.length + 17 * k;
+      const mark = !color ? "" : area ? `<rect x="${at}" y="${y - 6}" width="22" height="11" fill="${color}"/>`
         : `<path d="M${at} ${y}h24" stroke="${color}" stroke-width="2.5" stroke-dasharray="${dash ?? ""}"/>`;
-      return `${mark}<text x="${at + 29}" y="${y + 4}">${escaped(shortened(text, 46))}</text>`;
+      return `${mark}<text x="${at + 29}" y="${y + 4}">${escaped(text)}</text>`;
     }));
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="${colors.ink}">` +
       `<rect width="${width}" height="${height}" fill="${colors.paper}"/>${parts.join("")}${names}${legend.join("")}` +

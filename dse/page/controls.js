@@ -15,7 +15,6 @@ function element(tag, attributes = {}, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
-/** A select element with labels for its values. */
 function chooser(label, values, labels, chosen, change) {
   const list = element("select", { "aria-label": label, onchange: () => change(list.value) },
     ...values.map((value, k) => element("option", { value }, labels[k])));
@@ -23,7 +22,6 @@ function chooser(label, values, labels, chosen, change) {
   return list;
 }
 
-/** The control of one lever. */
 class Control {
   constructor(lever) {
     this.lever = lever;
@@ -31,7 +29,7 @@ class Control {
     const text = lever.meaning + (lever.unit ? ` [${lever.unit}]` : "");
     this.problem = element("p", { class: "problem", id: `${id}-problem`, role: "status" });
     if (lever.categories) {
-      this.slider = element("select", { id }, ...lever.categories.map((label, k) => element("option", { value: k }, label)));
+      this.slider = element("select", { id }, ...lever.words.map((label, k) => element("option", { value: k }, label)));
       this.slider.addEventListener("change", () => this.change(() => lever.move(here, Number(this.slider.value))));
     } else {
       const most = lever.axis ? lever.axis.count - 1 : STEPS;
@@ -49,9 +47,7 @@ class Control {
   }
 
   slide(step) {
-    const { lever } = this;
-    if (lever.bounds) lever.move(here, lever.between(step / STEPS));
-    else lever.move(here, Math.min(step, lever.axis.count - 1));
+    this.lever.move(here, this.lever.bounds ? this.lever.between(step / STEPS) : Math.min(step, this.lever.axis.count - 1));
   }
 
   restore() {
@@ -74,32 +70,55 @@ class Control {
     if (typed) this.show();
   }
 
-  /** Update the control to the current point. */
   show() {
     const { lever } = this, { name } = lever;
     const moved = name in here.off || name in here.set || (lever.axis && here.at[name] !== start.at[name]);
     this.reset.style.visibility = moved ? "visible" : "hidden";
-    if (lever.categories) {
-      this.slider.value = here.at[name];
-      return;
-    }
     const now = lever.now(here), text = valueText(now, lever.unit, 6);
-    if (lever.bounds) this.slider.value = Math.round(STEPS * lever.share(now));
-    else this.slider.value = here.at[name];
+    this.slider.value = lever.bounds ? Math.round(STEPS * lever.share(now)) : here.at[name];
+    if (lever.categories) return;
     this.slider.setAttribute("aria-valuetext", text);
     if (document.activeElement !== this.typed || !moved) this.typed.value = text;
-    if (document.activeElement !== this.typed) this.typed.value = text;
   }
 }
 
 const controls = new Map();
 
+/** Configurations at which inputs are tried at both ends and in the middle of their sliders. */
+const TRIED = 500;
+
+/** The given numbers that change no output and no condition at any configuration that is tried. */
+function idleInputs() {
+  const { roofline = { levels: [], ceilings: [] } } = data.figures;
+  const drawn = [...roofline.levels.flatMap(({ intensity, bandwidth }) => [intensity, bandwidth]), ...roofline.ceilings.map(({ quantity }) => quantity)];
+  const places = [...data.outputs, ...data.families.map(({ of }) => of), ...drawn].map((name) => OUTPUTS.get(name)).filter((place) => place !== undefined);
+  places.push(...data.conditions.map((_, k) => OUTPUTS.size + k));
+  const point = new Point();
+  let idle = [...GIVEN].filter((name) => !(name in data.program.choices));
+  for (let n = 1; n <= TRIED && idle.length; n++) {
+    data.axes.forEach(({ name, count }, k) => { point.at[name] = Math.floor(count * ((n * Math.sqrt(4 * k + 2)) % 1)); }); // irrational steps
+    point.fill();
+    const first = Float64Array.from(point.run());
+    idle = idle.filter((name) => {
+      const k = INPUTS.get(name), own = point.x[k];
+      const isSame = [0, 0.5, 1].every((share) => {
+        point.x[k] = LEVERS.get(name).between(share);
+        return point.run() && places.every((place) => Object.is(point.y[place], first[place]));
+      });
+      point.x[k] = own;
+      return isSame;
+    });
+  }
+  return idle;
+}
+
 /** Make the controls: axes, then values of the study, of its files, and defaults. */
 function makeControls() {
   const groups = [["Axes", [...AXES.keys()].filter((name) => name in data.quantities || AXES.get(name).count > 1)]];
-  const titles = { set: "Set by the study", python: "Computed in Python", workload: "Workload", machine: "Machine and others", default: "Defaults" };
+  const titles = { set: "Set by the study", python: "Computed in Python", workload: "Workload", machine: "Machine and others", default: "Defaults", idle: "No effect on the outputs" };
+  const idle = data.stored ? [] : idleInputs();
   const sorted = Object.fromEntries(Object.keys(titles).map((key) => [key, []]));
-  for (const name of GIVEN) sorted[groupOf(name)].push(name);
+  for (const name of GIVEN) sorted[idle.includes(name) ? "idle" : groupOf(name)].push(name);
   groups.push(...Object.entries(titles).map(([key, title]) => [title, sorted[key], key]));
   for (const [title, names, key] of groups) {
     if (!names.length) continue;
@@ -109,7 +128,8 @@ function makeControls() {
     });
     const open = key === undefined || (key === "set" && names.length <= 8);
     byId("controls").append(element("details", { open }, element("summary", {}, `${title} (${names.length})`),
-      key === "python" ? element("p", { class: "note" }, computedWhere(names)) : null, ...made));
+      key === "python" ? element("p", { class: "note" }, computedWhere(names)) : null,
+      key === "idle" ? element("p", { class: "note" }, `They changed no output at ${TRIED} configurations that were tried.`) : null, ...made));
   }
 }
 
@@ -121,7 +141,6 @@ function groupOf(name) {
   return kind === "default" || (kind === "formula" && source === "") ? "default" : "machine";
 }
 
-/** The note on quantities that Python computed. */
 function computedWhere(names) {
   const along = [...new Set(names.flatMap((name) => data.leaves[name].variants.flatMap((one) => one.axes)))];
   const where = along.length ? `at every value of ${along.join(", ")} on this page` : "for the study";

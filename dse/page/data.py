@@ -22,6 +22,7 @@ from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
 from symbolic.advice import LAUNCH, guides, move_directions
+from symbolic.answer import BINARY_PREFIXES, PREFIXED_UNITS, PREFIXES
 from symbolic.errors import DseError
 from symbolic.expression import parse_condition
 from symbolic.graph import Definition, Graph
@@ -29,8 +30,8 @@ from symbolic.javascript import Program, program
 from symbolic.json_text import read_json
 from symbolic.library import load_model
 from symbolic.model import Model
-from symbolic.ops import Node, reference, references, walk
-from symbolic.quantities import indexed_quantity
+from symbolic.ops import NEARLY_ALL, Node, constant, reference, references, walk
+from symbolic.quantities import indexed_quantity, text_unit
 from symbolic.statistics import StatisticName, statistics_of
 from symbolic.units import UNITS, to_si_exact
 
@@ -49,13 +50,22 @@ _TRANSIT_QUANTITIES = (
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-_LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
+_TILE_QUANTITIES = (
+    *("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_waves", "gemm_last_wave_share"),
+    *("time", "gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"),
+)
+#: Quantities of the figures of a model that yields the quantity.
+_FIGURE_QUANTITIES = {
+    "ms_throughput": _TRANSIT_QUANTITIES,
+    "launch_steps": ("launch_time_mean", "waves_time", "step_time"),
+    "gemm_tile": _TILE_QUANTITIES,
+}
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
 #: Maximum numbers of laws of work and of laws of launches on a page.
 _MAX_LAWS, _MAX_LAUNCHES = 24, 96
-#: Number of points in the tail of a law of work, and in that of a law of launches.
-_TAIL_POINTS, _LAUNCH_POINTS = 120, 64
+#: Number of points in all tails of a page.
+_TAIL_POINTS = 6000
 #: Smallest probability in the tail of a law of work, and in that of a law of launches.
 _MIN_TAIL, _MIN_LAUNCH_TAIL = 1e-9, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
@@ -74,10 +84,8 @@ def extra_quantities(model: Model) -> list[str]:
     """Return the quantities that the figures of a model and its advice need."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
-    if "ms_throughput" in yields:
-        result += [name for name in _TRANSIT_QUANTITIES if name in yields]
-    if "launch_steps" in yields:
-        result += [name for name in _LAUNCH_QUANTITIES if name in yields]
+    for name, needed in _FIGURE_QUANTITIES.items():
+        result += [each for each in needed if name in yields and each in yields]
     if "attainable_flops" in yields:
         levels = [level[key] for level in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")]
         result += ["attained_flops", "attainable_flops", *levels, *_ROOFLINE["ceilings"]]
@@ -100,6 +108,8 @@ def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
                 if name in names
             ],
         }
+    if names.keys() >= set(_TILE_QUANTITIES):
+        data["tiles"] = True
     if names.keys() >= {"launch_steps", "step_time"}:
         data |= _launch_tails(grid, indices)
     elif names.keys() >= {"distribution", "lanes"}:
@@ -134,7 +144,8 @@ def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     if len(laws) > _MAX_LAWS or leaf.switch_axes or leaf.failures:
         return {}
     try:
-        return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
+        tails = [_work_tail(law.pmf, _TAIL_POINTS // len(laws)) for law in laws]
+        return {"tails": {"axes": list(leaf.axes), "laws": tails}}
     except LawError:
         return {}
 
@@ -152,16 +163,17 @@ def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     laws = [_part_of(leaf, indices).reshape(-1).tolist() for leaf in leaves]
     if sum(map(len, laws)) > _MAX_LAUNCHES:
         return {}
-    keys = [[_launch_tail(law) for law in each] for each in laws]
+    most = _TAIL_POINTS // sum(map(len, laws))
+    keys = [[_launch_tail(law, most) for law in each] for each in laws]
     return {"launches": {"axes": list(axes), "keys": keys}}
 
 
-def _launch_tail(law: Any) -> dict[str, Any]:
-    """Return points of the tail of a law of steps: P(more than n steps) for some numbers n."""
+def _launch_tail(law: Any, most: int) -> dict[str, Any]:
+    """Return points of the tail of a law of steps: P(more than n steps) for ``most`` numbers n."""
     below = np.asarray(law.cdf_values, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
-    half = _LAUNCH_POINTS // 2
+    half = most // 2
     levels = np.append(1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, half), [0.5, 0.99, 0.9999])
     even = np.linspace(first, last, half).round()
     places = np.concatenate([even, np.searchsorted(below, levels)])
@@ -171,10 +183,15 @@ def _launch_tail(law: Any) -> dict[str, Any]:
     return {"steps": steps, "tail": [float(f"{share:.6g}") for share in more]}
 
 
-def _work_tail(pmf: Pmf) -> dict[str, Any]:
-    end = int(pmf.cut(_MIN_TAIL).high)
-    places = np.unique(np.linspace(pmf.low - 1, end, _TAIL_POINTS).round().astype(np.int64))
-    return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
+def _work_tail(pmf: Pmf, most: int) -> dict[str, Any]:
+    """Return the tail P(work > k): at every k, or at ``most`` evenly spaced k and probabilities."""
+    first, last = pmf.low - 1, int(pmf.cut(_MIN_TAIL).high)
+    if last - first < most:
+        places = np.arange(first, last + 1)
+    else:
+        levels = pmf.quantile(1 - np.geomspace(_MIN_TAIL, 1, most // 2))
+        places = np.unique([*np.linspace(first, last, most // 2).astype(np.int64), *levels])
+    return {"work": places, "tail": [float(f"{share:.12g}") for share in pmf.sf(places).tolist()]}
 
 
 def dataset_page_data(
@@ -239,7 +256,7 @@ def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     result = {}
     for name in [*names, *map(str, ds.sizes)]:
         attrs = ds[name].attrs if name in ds.variables else {}
-        unit = str(attrs.get("units", ""))
+        unit = text_unit(name, str(attrs.get("units", "")))
         row: dict[str, Any] = {"unit": unit if unit != "1" else ""}
         row["meaning"] = str(attrs.get("long_name", ""))
         if name in names and (flags := read_flag_meanings(attrs)):
@@ -278,6 +295,7 @@ def common_data(title: str, note: str) -> dict[str, Any]:
         "searched": _MAX_SEARCHED,
         # each unit as a factor, a power of ten, and the exponents of base units
         "units": {name: _unit(name) for name in sorted(UNITS)},
+        "prefixes": {"units": PREFIXED_UNITS, "decimal": PREFIXES, "binary": BINARY_PREFIXES},
         "study": None,
     }
 
@@ -361,10 +379,7 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the guides whose quantities are on the page, as data for JSON.
-
-    A condition is a pair of sums; a sum is a list of products; a product is a list of quantities.
-    """
+    """Return the guides whose quantities are on the page, as data for JSON."""
     outputs = set(js_program.outputs)
     result = []
     for guide in guides(grid.model):
@@ -387,7 +402,7 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
                 "directions": {n: way for n, way in directions.items() if way != "both"},
                 "same_work": guide.same_work and outputs >= set(LAUNCH),
                 "conditions": [
-                    [_summands(side) for side in node.args]
+                    formula_tree(node)
                     for node in conditions
                     if outputs >= set(references(node)) and _is_of_sums(node)
                 ],
@@ -400,13 +415,6 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
 def _is_of_sums(node: Node) -> bool:
     ops = {each.op for side in node.args for each in walk([side])}
     return node.op == "less_equal" and ops <= {"add", "mul", "reference"}
-
-
-def _summands(node: Node) -> list[list[str]]:
-    """Return a sum of products of quantities as one list of names per product."""
-    if node.op == "add":
-        return [names for arg in node.args for names in _summands(arg)]
-    return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
 def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
@@ -553,52 +561,39 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
     entry["which"][place] = entry["variants"].index(row)
 
 
-#: Precedence and sign of each operator; formulas write other primitives as function calls.
-_OPERATORS = {
-    "either": (1, "or"), "both": (2, "and"), "equal": (4, "=="), "less": (4, "<"),
-    "less_equal": (4, "<="), "add": (5, "+"), "sub": (5, "-"), "mul": (6, "*"), "div": (6, "/"),
-}  # fmt: skip
-_ATOM = 9
+#: Formulas with more names, numbers and operations than this are left out: nobody reads them.
+_MAX_FORMULA = 120
 
 
-def formula_text(root: Node) -> str:
-    """Return an expression tree as the text of a formula, with as few parentheses as possible.
+def formula_tree(root: Node) -> Any:
+    """Return a formula as nested lists [operation, *terms] for JSON; None if it is too long.
 
-    >>> from symbolic.ops import minimum, reference
+    >>> from symbolic.ops import divide, minimum, reference
     >>> a, b = reference("a"), reference("b")
-    >>> formula_text(minimum(a - (b - 1), 2.0 * (a + b)) / -a)
-    'minimum(a - (b - 1), 2 * (a + b)) / (-a)'
+    >>> formula_tree(minimum(2.0 * a, divide(a, b, at_zero=0)))
+    ['minimum', ['mul', 2, 'a'], ['divide', 'a', 'b', 0]]
     """
-    texts: dict[int, tuple[str, int]] = {}
+    trees: dict[int, tuple[Any, int]] = {}
     for node in walk((root,)):
-        texts[id(node)] = _node_text(node, [texts[id(a)] for a in node.args if isinstance(a, Node)])
-    return texts[id(root)][0]
+        parts = [trees[id(each)] for each in node.args if isinstance(each, Node)]
+        size = 1 + sum(count for _, count in parts)
+        if size > _MAX_FORMULA:
+            return None
+        trees[id(node)] = _tree_of(node, [tree for tree, _ in parts]), size
+    return trees[id(root)][0]
 
 
-def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
+def _tree_of(node: Node, terms: list[Any]) -> Any:
     if node.op == "reference":
-        return str(node.args[0]), _ATOM
+        return node.args[0]
     if node.op == "constant":
-        value = node.args[0]
-        whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        text = str(int(value) if whole else value)
-        text = text.lower() if isinstance(value, bool) else text
-        return text, 0 if text.startswith("-") else _ATOM
-    if node.op == "mul" and node.args[0].op == "constant" and node.args[0].args[0] == -1:
-        return f"-{_add_brackets(parts[1], 6)}", 0
-    if node.op == "negate":
-        return f"not {_add_brackets(parts[0], 3)}", 3
-    if node.op not in _OPERATORS:
-        return f"{node.op.replace('pow', 'power')}({', '.join(text for text, _ in parts)})", _ATOM
-    binds, sign = _OPERATORS[node.op]
-    right = binds + (node.op in ("sub", "div", "equal", "less", "less_equal"))
-    left = binds + (binds == 4)
-    return f"{_add_brackets(parts[0], left)} {sign} {_add_brackets(parts[1], right)}", binds
-
-
-def _add_brackets(part: tuple[str, int], binds: int) -> str:
-    text, precedence = part
-    return text if precedence >= binds else f"({text})"
+        return json_ready(node.args[0])
+    if node.op == "mul" and node.args[1] is constant(NEARLY_ALL):  # it guards against rounding
+        return terms[0]
+    if node.op in ("minimum", "maximum"):
+        each = (t[1:] if isinstance(t, list) and t[0] == node.op else [t] for t in terms)
+        return [node.op, *(term for one in each for term in one)]
+    return [node.op, *terms]
 
 
 Graphs = Mapping[tuple[str, ...], Graph]
@@ -654,7 +649,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
             row = {"kind": definition.kind, "needs": list(definition.needs)}
             row["source"] = eq.source if eq is not None else sources.get(name, "")
             if not definition.is_leaf:
-                row["text"] = formula_text(definition.node)
+                row["formula"] = formula_tree(definition.node)
             if eq is not None and eq.when:
                 row["when"] = eq.switch_text
             _add_variant(result, name, row, place, len(graphs))
@@ -662,8 +657,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
 
 
 def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
-    """Return the unit, meaning, domain, typical range, flags and symbol of each quantity."""
-    symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
+    """Return the unit, meaning, domain, typical range and flags of each quantity."""
     result = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
         row = grid.model.quantities.get(name)
@@ -673,7 +667,8 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
             continue
         row = grid.model.quantity(name)
         domain = row.domain
-        entry: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning, "lever": row.lever}
+        unit = row.text_unit or row.unit
+        entry: dict[str, Any] = {"unit": unit, "meaning": row.meaning}
         ends = [json_ready(domain.low), json_ready(domain.high)]
         entry["domain"] = [*ends, domain.low_open, domain.high_open]
         entry |= {"whole": domain.whole, "says": str(domain)}
@@ -681,9 +676,5 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
             entry["typical"] = [json_ready(float(end)) for end in row.typical]
         if flags := grid.flag_meanings(name):
             entry["flags"] = {str(value): word for value, word in flags.items()}
-        if row.is_label:
-            entry["labels"] = True
-        if name in symbols:
-            entry["symbol"] = symbols[name]
         result[name] = entry
     return result

@@ -8,17 +8,15 @@ const view = { kind: "lines", over: "", by: "", quantity: "", other: "", family:
 
 const flagsOf = (name) => data.quantities[name]?.flags;
 
-/** The axis of a lever's samples. */
 function sideOf(lever, samples) {
   const name = lever.meaning ? `${lever.name.replace("PLACE_OF_", "")}, ${lever.meaning}` : lever.name;
-  if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.categories[sample]) });
+  if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.text(sample)) });
   const values = samples.map((sample) => lever.numberOf(sample));
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const apart = values.length > 2 && low > 0 && (lever.bounds?.log ?? (values[1] - values[0]) * 4 < (values.at(-1) - values.at(-2)));
   return new Side({ name, unit: lever.unit, low, high, log: Boolean(apart) });
 }
 
-/** The axis of values of quantities. */
 function rangeSide(name, unit, values, log) {
   const finite = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
   let [low, high] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
@@ -33,12 +31,11 @@ function rangeSide(name, unit, values, log) {
 function quantitySide(name, values, log = false) {
   const row = data.quantities[name] ?? {}, flags = flagsOf(name);
   const label = row.meaning ? `${name}, ${row.meaning}` : name;
-  if (!flags) return rangeSide(shortened(label, 60), row.unit, values, log);
+  if (!flags) return rangeSide(label, row.unit, values, log);
   const most = Math.max(...Object.keys(flags).map(Number));
   return new Side({ name: label, labels: Array.from({ length: most + 1 }, (_, k) => flags[k] ?? "") });
 }
 
-/** Quantities at each sample of a lever. */
 function along(lever, samples, names, from = here, all = false) {
   const point = new Point(from), columns = names.map(() => new Float64Array(samples.length));
   samples.forEach((sample, k) => {
@@ -132,10 +129,9 @@ function* walked({ axes, places, count }, from = here) {
   }
 }
 
-/** True if values span more than two decades. */
 function isWide(values) {
-  const finite = values.filter(Number.isFinite), low = finite.reduce((a, b) => Math.min(a, b), Infinity);
-  return low > 0 && finite.reduce((a, b) => Math.max(a, b), 0) > 100 * low;
+  const finite = values.filter(Number.isFinite), low = Math.min(...finite);
+  return low > 0 && Math.max(...finite) > 100 * low;
 }
 
 let cloud = { of: "" };

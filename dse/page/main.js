@@ -4,6 +4,7 @@ const KINDS = {
   transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
   tail: { title: "Tail of the work of an item", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
   launch: { title: "Tail latency of a launch", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
+  tiles: { title: "Tiles and waves of a product", draw: drawProduct, asks: [], tall: 1.9, here: () => "tiles" in data.figures },
   roofline: { title: "Roofline", draw: drawRoofline, asks: [], here: () => "roofline" in data.figures },
   limits: { title: "Limiting terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
   lines: { title: "Lines over one input", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
@@ -11,7 +12,7 @@ const KINDS = {
   pareto: { title: "Pareto front of two outputs", draw: drawPareto, asks: ["quantity", "other", "log"], here: () => configured() > 1 && numbers().length > 1 },
 };
 
-const numbers = () => data.program.outputs.filter((name) => !flagsOf(name) && !LEVERS.has(name) && !name.startsWith("PLACE_OF_"));
+const numbers = () => drawables().filter((name) => !flagsOf(name) && !LEVERS.has(name));
 const drawables = () => [...new Set([...data.outputs, ...data.program.outputs.filter((name) => !LEVERS.has(name) && !name.startsWith("PLACE_OF_"))])];
 
 /** Complete the options of the figure, the model's own figure first. */
@@ -36,7 +37,6 @@ function drawn(size, colors = palette()) {
   return KINDS[view.kind].draw(size, colors);
 }
 
-/** Show the options of the figure's kind. */
 function showChoices() {
   const levers = [...LEVERS.keys()], asks = KINDS[view.kind]?.asks ?? [], all = drawables();
   const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
@@ -59,7 +59,8 @@ let chart = null;
 function redraw() {
   if (!KINDS[view.kind]) return; // there is no input
   const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
-  chart = drawn({ width, height: Math.round(Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
+  const tall = (width < 500 && KINDS[view.kind].tall) || 1; // panels are stacked on a phone
+  chart = drawn({ width, height: Math.round(tall * Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
   box.innerHTML = String(chart);
   const svg = box.firstChild;
   svg.setAttribute("role", "img");
@@ -125,8 +126,19 @@ function begin() {
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
   view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
   view.log = "launches" in data.figures; // tails need a logarithmic scale
+  settle();
+  if (view.kind === "lines") {
+    view.by = data.axes.find(({ name, labels, count }) => labels && count > 1 && count <= 8 && name !== view.over)?.name ?? "";
+    const [values] = along(LEVERS.get(view.over), LEVERS.get(view.over).samples(ALONG), [view.quantity]), least = Math.min(...values);
+    view.log = least > 0 && Math.max(...values) > 20 * least;
+  }
   read(location.hash);
   settle();
+  if (view.kind === "limits" && !location.hash) { // a constant answers nothing
+    const lever = LEVERS.get(view.over), [ys] = along(lever, lever.samples(ALONG), [data.families[view.family].of]);
+    if (Math.max(...ys) - Math.min(...ys) <= 1e-9 * Math.abs(ys[0])) view.kind = LEVERS.size > 1 ? "map" : "lines";
+    settle();
+  }
   showChoices();
   const all = drawables();
   const fill = (id, values, labels, chosen) => {
@@ -136,12 +148,15 @@ function begin() {
   fill("explained", all, all, view.quantity);
   fill("moved", numbers(), numbers(), flagsOf(view.quantity) ? numbers()[0] : view.quantity);
   const goals = data.best ? ["", ...numbers()] : numbers();
-  fill("goal", goals, goals.map((name) => name || "goal of the study"), data.best ? "" : numbers()[0]);
+  fill("goal", goals, goals.map((name) => name || `${goalWords(data.best.goals)} (the study)`), data.best ? "" : byId("moved").value);
   byId("explained").addEventListener("change", showTree);
   byId("moved").addEventListener("change", showAdvice);
   byId("steps").addEventListener("toggle", showTree);
   byId("advice").addEventListener("toggle", showAdvice);
-  const sensed = () => { byId("sense").disabled = byId("goal").value === ""; };
+  const sensed = () => {
+    byId("sense").hidden = byId("goal").value === "";
+    byId("sense").value = isMaximized(byId("goal").value) ? "maximize" : "minimize";
+  };
   sensed();
   byId("goal").addEventListener("change", sensed);
   byId("find").addEventListener("click", findBest);
@@ -164,6 +179,5 @@ function begin() {
   changed();
 }
 
-/** The interface for tests. */
 globalThis.explorer = { data, here, view, Point, LEVERS, controls, changed, drawn, parsed, valueText, written, read, studyFile, search, movers, moves, pngOf, KINDS, settle };
 begin();

@@ -1,15 +1,13 @@
 /* A quantity over two levers: cells as an image, borders of cases and of feasibility. */
 
-/** Eight colours of viridis. */
-const UNIFORM = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"]
-  .map((color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16)));
+const rgbOf = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
+const UNIFORM = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"].map(rgbOf); // viridis
 
 function shade(share) {
   const place = Math.min(Math.max(share, 0), 1) * (UNIFORM.length - 1), low = Math.min(Math.floor(place), UNIFORM.length - 2);
   return UNIFORM[low].map((part, k) => Math.round(part + (place - low) * (UNIFORM[low + 1][k] - part)));
 }
 
-const rgbOf = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
 const LABELLED = [...COLORS.slice(0, 6), "#8a8a8a", "#b8a600", "#6a3d9a", "#4d4d4d"];
 
 /** Cells as a data URL, one pixel each; `paint` returns the colour of a cell, or nothing. */
@@ -51,13 +49,11 @@ function cellsOf(over, by, names) {
   return { columns, rows, computed, feasible };
 }
 
-/** An axis of equal cells, with the samples as ticks. */
 function cellSide(lever, samples) {
   const label = lever.meaning ? `${lever.name}, ${lever.meaning}` : lever.name;
   return new Side({ name: label, labels: samples.map((sample) => lever.text(sample)), numeric: !lever.categories });
 }
 
-/** The index of the sample nearest to the current point. */
 function cellNow(lever, samples) {
   const values = samples.map((sample) => (lever.categories ? sample : lever.numberOf(sample)));
   return nearest(values, lever.categories ? here.at[lever.name] : lever.now(here));
@@ -80,7 +76,7 @@ function drawMap(size, colors) {
   const unit = data.quantities[view.quantity]?.unit;
   const present = flags ? [...new Set(finite)].sort((a, b) => a - b) : [];
   const legend = flags
-    ? present.map((value) => ({ text: `${value}: ${flags[value]}`, color: LABELLED[value % LABELLED.length], area: true }))
+    ? present.map((value) => ({ text: flags[value], color: LABELLED[value % LABELLED.length], area: true }))
     : [0, 0.25, 0.5, 0.75, 1].map((part) => ({
         text: finite.length ? valueText(log ? low * (top / low) ** part : low + part * (top - low), unit, 3) : "–",
         color: `rgb(${shade(part)})`, area: true }));
@@ -90,21 +86,43 @@ function drawMap(size, colors) {
   const [left, right] = [chart.across(-0.5), chart.across(wide - 0.5)], [bottom, upper] = [chart.up(-0.5), chart.up(high - 0.5)];
   chart.marks.push(`<image href="${cells}" x="${left}" y="${upper}" width="${near(right - left)}" height="${near(bottom - upper)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
   chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] !== feasible[b], colors.ink, 1.5, "2 2"));
-  if (cases) chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] && feasible[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
+  if (cases) {
+    chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] && feasible[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
+    for (const [value, row, column, most] of regionsOf(wide, high, (k) => (feasible[k] ? cases[k] : NaN))) {
+      const text = flagsOf(flag)[value] ?? "";
+      if (most * (right - left) / wide > 7 * text.length) chart.marks.push(`<text x="${chart.across(column)}" y="${chart.up(row) + (Math.abs(row - cellNow(by, rows)) < 12 * high / (bottom - upper) ? -9 : 4)}" text-anchor="middle" fill="#fff" stroke="#000" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+    }
+  }
   if (!flags && finite.length) {
     const sign = isMaximized(view.quantity) ? -1 : 1;
     const best = values.reduce((b, value, k) => (feasible[k] && Number.isFinite(value) && (b < 0 || sign * value < sign * values[b]) ? k : b), -1);
     chart.star(best % wide, Math.floor(best / wide));
     chart.note = `star: ${sign < 0 ? "maximum" : "minimum"} of ${view.quantity}, ${quantityText(view.quantity, values[best])}`;
   }
-  if (cases && !flags) chart.note = `${chart.note ? `${chart.note}; ` : ""}white lines: borders of ${flag}`;
+  if (cases && !flags) chart.note = `${chart.note ? `${chart.note}; ` : ""}white lines and words: ${flag}`;
   if (feasible.includes(0)) chart.note += "; grey: not feasible";
   chart.ring(cellNow(over, columns), cellNow(by, rows));
   chart.picked = (a, b) => [over, columns[Math.round(a)], by, rows[Math.round(b)]];
   return chart;
 }
 
-/** Lines between neighbouring cells that differ. */
+/** For each value, the middle of the rows in which it is widest: [value, row, column, cells in the row]. */
+function regionsOf(wide, high, valueOf) {
+  const runs = new Map();
+  for (let row = 0, start = 0; row < high; row++) {
+    for (let column = 0; column < wide; column++) {
+      const value = valueOf(row * wide + column);
+      if (column === 0 || value !== valueOf(row * wide + column - 1)) start = column;
+      if (column + 1 < wide && value === valueOf(row * wide + column + 1) || Number.isNaN(value)) continue;
+      runs.set(value, [...(runs.get(value) ?? []), [value, row, (start + column) / 2, column + 1 - start]]);
+    }
+  }
+  return [...runs.values()].map((list) => {
+    const widest = Math.max(...list.map((run) => run[3])), wideRuns = list.filter((run) => run[3] >= 0.8 * widest);
+    return wideRuns[wideRuns.length >> 1];
+  });
+}
+
 function bordersOf(chart, wide, high, differ, color, thick, dash) {
   let path = "";
   for (let row = 0; row < high; row++) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: Names of the scripts; a script may use functions of the scripts before it.
 _SCRIPTS = (
-    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
-    *("roofline", "advice", "tree", "best", "share", "part", "main"),
-)
+    "text", "study", "controls", "formula", "chart", "figures", "map", "transit", "tail", "launch",
+    "tiles", "roofline", "advice", "tree", "best", "share", "part", "main",
+)  # fmt: skip
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
@@ -38,13 +39,15 @@ HOST = "127.0.0.1"
 def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
     """Return the HTML text of a page, with its data, style and scripts."""
     constants = [f"const {name} = {source};\n" for name, source in functions.items()]
+    scripts = "".join(_read_asset(f"{name}.js") for name in _SCRIPTS)
+    scripts = re.sub(r"^ +|^/\*.*\*/\n", "", scripts, flags=re.MULTILINE)
     first = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
         "policy": _CONTENT_POLICY,
         "title": escape_html(str(data["title"])),
         "style": _read_asset("page.css"),
-        "data": json.dumps(data, allow_nan=False).translate(_HTML_ESCAPES),
-        "scripts": "".join([first, *constants, *(_read_asset(f"{name}.js") for name in _SCRIPTS)]),
+        "data": json.dumps(data, allow_nan=False, separators=(",", ":")).translate(_HTML_ESCAPES),
+        "scripts": "".join([first, *constants, scripts]),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read_asset("page.html"))
 
@@ -67,8 +70,10 @@ def explore(
         source (Study, Comparison, Dataset or path): The page of a study has equations; the page of
             a Dataset, store or comparison has values.
         path (path): File for the page, such as ``"page.html"``; an existing file is replaced.
-        title (str, optional): Heading of the page; default: models, machine and workload.
-        note (str, optional): Text below the heading, such as what to try.
+        title (str, optional): Heading of the page; default: the first line of a study file, if it
+            is a comment, or models, machine and workload.
+        note (str, optional): Text below the heading, such as what to try; default: the next lines
+            of comment in a study file.
 
     Returns:
         Path: The path of the page.
@@ -99,12 +104,27 @@ def page_content(
     from dse.page.data import dataset_page_data, page_data
 
     data = resolve_source(source, values=True)
+    if isinstance(source, (str, Path)) and str(source).endswith(".toml"):
+        title, note = read_heading(source, title, note)
     if not isinstance(data, StudyData):
         file = Path(source).name if isinstance(source, (str, Path)) else ""
         heading = title or file or str(data.attrs.get("title") or "a Dataset")
         return dataset_page_data(data, heading, note)
     entries = " on ".join(filter(None, [data.workload, data.machine]))
     return page_data(data, title or data.model + (f": {entries}" if entries else ""), note)
+
+
+def read_heading(path: str | Path, title: str | None, note: str) -> tuple[str | None, str]:
+    """Return the title and note of a study file, from the comment at its start unless given.
+
+    The first line is the title if it ends a sentence or is the only one; else the note has it.
+    """
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    comment = takewhile(lambda line: line.startswith("# "), lines)
+    words = [line.removeprefix("# ").strip() for line in comment]
+    is_title = len(words) == 1 or (words and words[0].endswith((".", "?", ")")))
+    heading = words.pop(0) if is_title else None
+    return title or heading, note or " ".join(words)
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:

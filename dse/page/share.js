@@ -41,7 +41,6 @@ function handed(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** The exported figure: light, and of fixed size. */
 const exported = () => String(drawn({ width: 960, height: 600 }, palette(false)));
 
 function saveSvg() {
@@ -64,7 +63,6 @@ async function savePng() {
 const quoted = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
 const tomlNumber = (value) => (Number.isFinite(value) ? String(value) : value > 0 ? "inf" : "-inf");
 
-/** The study with the current values, over all axes or at one configuration. */
 function studyFile(one) {
   const { study } = data, axes = {};
   for (const { name, labels, columns } of data.axes) {

@@ -12,16 +12,9 @@ for (const axis of data.axes) {
 for (const leaf of Object.values(data.leaves)) {
   for (const variant of leaf.variants) variant.values = Float64Array.from(variant.values, number);
 }
-/** Inputs besides the axes: values and formulas of the study. */
-const GIVEN = new Set(
-  data.program.inputs.filter((name) => !AXES.has(name) && data.quantities[name]?.domain &&
-    !name.startsWith("PLACE_OF_") && !onlyAlongAxes(name)),
-);
-
-/** True if a quantity is a column of a zipped axis. */
-function onlyAlongAxes(name) {
-  return data.axes.some((axis) => axis.columns?.includes(name));
-}
+/** Inputs besides the axes and their columns: values and formulas of the study. */
+const GIVEN = new Set(data.program.inputs.filter((name) => !AXES.has(name) && data.quantities[name]?.domain &&
+  !name.startsWith("PLACE_OF_") && !data.axes.some((axis) => axis.columns?.includes(name))));
 
 /** The first label; for laws the first that is not constant. */
 function firstOf(axis) {
@@ -54,14 +47,12 @@ class Point {
     });
   }
 
-  /** An input: set, off its axis, or of the study. */
   value(name, key = this.key) {
     if (name in this.set) return this.set[name];
     if (name in this.off) return this.off[name];
     return this.own(name, key);
   }
 
-  /** An input of the study at this point. */
   own(name, key = this.key) {
     const leaf = data.leaves[name];
     if (!leaf) return NaN;
@@ -82,18 +73,13 @@ class Point {
 
   /** The broken conditions of model and study; with `best`, also those of its query. */
   broken(best = false) {
-    return data.conditions.filter((condition, k) =>
-      (best || condition.of !== "best") && !this.y[data.program.outputs.length + k]);
+    return data.conditions.filter(({ of }, k) => (best || of !== "best") && !this.y[OUTPUTS.size + k]);
   }
 
   get feasible() {
-    for (let k = 0; k < data.conditions.length; k++) {
-      if (data.conditions[k].of !== "best" && !this.y[data.program.outputs.length + k]) return false;
-    }
-    return true;
+    return data.conditions.every(({ of }, k) => of === "best" || this.y[OUTPUTS.size + k]);
   }
 
-  /** A value if the point is feasible, else NaN. */
   feasibleValue(name) {
     return this.feasible ? this.get(name) : NaN;
   }
@@ -108,26 +94,20 @@ class Lever {
     this.unit = this.row.unit ?? "";
     this.meaning = this.row.meaning ?? "";
     this.categories = this.axis?.labels;
-    const leaves = Object.entries(data.leaves).filter(([, leaf]) =>
-      leaf.variants.some((variant) => variant.axes.includes(name)));
-    this.follows = data.switches.includes(name) ? null
-      : leaves.map(([leaf]) => leaf).filter((leaf) => INPUTS.has(leaf));
+    const names = this.categories?.map((label) => label.replace(/^.*\/|\.toml$/g, "")); // of files, if they differ
+    this.words = new Set(names).size === names?.length ? names : this.categories;
+    const follows = (leaf) => INPUTS.has(leaf) && data.leaves[leaf].variants.some(({ axes }) => axes.includes(name));
+    this.follows = data.switches.includes(name) ? null : Object.keys(data.leaves).filter(follows);
     this.snaps = this.axis?.kind === "zip" || this.follows?.some((leaf) => leaf !== name);
     this.bounds = this.axis ? null : rangeOf(this);
   }
 
-  /** At most `most` samples, of the axis or of the slider. */
   samples(most) {
-    if (this.axis) {
-      const count = Math.min(this.axis.count, most);
-      return Array.from({ length: count }, (_, k) =>
-        count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1)));
-    }
-    const samples = Array.from({ length: most }, (_, k) => this.between(k / (most - 1)));
-    return [...new Set(samples)];
+    if (!this.axis) return [...new Set(Array.from({ length: most }, (_, k) => this.between(k / (most - 1))))];
+    const count = Math.min(this.axis.count, most);
+    return Array.from({ length: count }, (_, k) => (count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1))));
   }
 
-  /** The value at a share of the slider. */
   between(share) {
     const { low, high, log } = this.bounds;
     let value = share <= 0 ? low : share >= 1 ? high
@@ -136,20 +116,22 @@ class Lever {
     return this.row.whole ? Math.round(value) : value;
   }
 
-  /** The share of the slider at a value. */
   share(value) {
     const { low, high, log } = this.bounds;
     const share = log ? (Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low)) : (value - low) / (high - low);
     return Math.min(Math.max(share, 0), 1) || 0;
   }
 
-  /** The number of a sample. */
   numberOf(sample) {
     return this.axis?.values ? this.axis.values[sample] : sample;
   }
 
   text(sample) {
-    return this.categories ? this.categories[sample] : valueText(this.numberOf(sample), this.unit);
+    return this.categories ? this.words[sample] : valueText(this.numberOf(sample), this.unit);
+  }
+
+  textAt(point) {
+    return `${this.name} = ${this.categories ? this.words[point.at[this.name]] : valueText(this.now(point), this.unit)}`;
   }
 
   /** The value at a point, as a number. */
@@ -160,7 +142,6 @@ class Lever {
     return Number.isNaN(own) ? point.get(this.name) : own;
   }
 
-  /** Move a point to a sample. */
   move(point, sample) {
     if (this.axis) {
       delete point.off[this.name];
@@ -182,29 +163,16 @@ class Lever {
 
   refresh(point) {
     const k = INPUTS.get(this.name);
-    if (this.follows === null || (!this.axis && k === undefined)) return point.fill();
-    if (!this.axis) {
-      const choice = Object.keys(data.program.choices).indexOf(this.name);
-      if (choice >= 0) return point.fill();
-      point.x[k] = point.value(this.name);
-      return undefined;
-    }
+    if (this.follows === null || (!this.axis && (k === undefined || this.name in data.program.choices))) return point.fill();
     for (const leaf of this.follows) point.x[INPUTS.get(leaf)] = point.value(leaf);
     if (k !== undefined) point.x[k] = point.value(this.name);
     return undefined;
   }
 }
 
-function nearest(values, value) {
-  let best = 0;
-  values.forEach((one, k) => {
-    if (Math.abs(one - value) < Math.abs(values[best] - value)) best = k;
-  });
-  return best;
-}
+const nearest = (values, value) => values.reduce((best, one, k) => (Math.abs(one - value) < Math.abs(values[best] - value) ? k : best), 0);
 
-/** The limit of all sliders. */
-const FAR = 1e300;
+const FAR = 1e300; // no slider goes farther
 
 /** The range of a slider: the typical range, extended to the study's value. */
 function rangeOf(lever) {
@@ -214,19 +182,14 @@ function rangeOf(lever) {
   let ends = row.typical ? row.typical.map(number) : !Number.isFinite(value) || value === 0 ? [0, row.whole ? 16 : 1]
     : value > 0 ? [value / 8, value * 8] : [8 * value, -8 * value];
   ends = ends.map((end) => Math.min(Math.max(end, -FAR), FAR));
-  if (Number.isFinite(value)) ends = [Math.min(ends[0], value), Math.max(ends[1], value)];
+  if (Number.isFinite(value)) ends = [Math.min(ends[0], value), value < ends[1] ? ends[1] : Math.max(value, 2 * value)]; // with room above the value
   if (row.whole) ends = [Math.floor(ends[0]), Math.ceil(ends[1])];
   if (ends[0] < low || (lowOpen && ends[0] === low)) ends[0] = lowOpen && ends[1] > low ? low + (ends[1] - low) / 1000 : low;
   if (ends[1] > high || (highOpen && ends[1] === high)) ends[1] = highOpen ? high - (high - ends[0]) / 1000 : high;
   if (!(ends[1] > ends[0])) ends[1] = ends[0] + 1;
-  return scaleOf(...ends);
+  return { low: ends[0], high: ends[1], log: ends[0] > 0 && Math.log(ends[1]) - Math.log(ends[0]) >= Math.log(50) };
 }
 
-function scaleOf(low, high) {
-  return { low, high, log: low > 0 && Math.log(high) - Math.log(low) >= Math.log(50) };
-}
-
-/** The current point, and that of the study. */
 const here = new Point();
 here.run();
 const start = new Point(here);

@@ -1,19 +1,20 @@
 "use strict";
 
-/** A number of the page's data, where non-finite ones are text. */
 const number = (text) => Number(text);
 
 const escaped = (text) =>
   String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-const PREFIXES = { "-12": "p", "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T" };
-const SCALED = ["Hz", "s", "J", "W", "B/s"];
-
-/** The power of ten of the prefix for a value; 0 if its unit takes none. */
-function powerOf(value, unit) {
-  if (!SCALED.includes(unit) || !Number.isFinite(value) || value === 0) return 0;
-  const thirds = Math.floor(Number(Math.abs(value).toExponential(3).split("e")[1]) / 3);
-  return Math.min(Math.max(3 * thirds, -12), 12);
+/** The factor and text of the prefix for values of a unit, as in texts of the command line. */
+function prefixOf(values, unit) {
+  const { units, decimal, binary } = data.prefixes;
+  const sizes = values.map(Math.abs).filter((size) => size >= 1e-18 && size < Infinity);
+  if (!units.includes(unit) || !sizes.length) return [1, ""];
+  const isBinary = unit === "B" && sizes.every((size) => size % 1024 === 0), base = isBinary ? 1024 : 1000;
+  let step = Math.floor(Number((Math.log(Math.min(...sizes)) / Math.log(base)).toFixed(12)));
+  while (Math.max(...sizes) / base ** step >= 9999.5) step++;
+  step = Math.min(Math.max(step, unit === "B" ? 0 : -5), 4);
+  return [base ** step, isBinary ? binary[step] : decimal[step + 5]];
 }
 
 /** A number to `count` significant digits, without trailing zeros. */
@@ -22,23 +23,22 @@ function digits(value, count = 6) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const [mantissa, exponent] = value.toExponential(count - 1).split("e");
   const plain = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
-  if (Math.abs(exponent) >= Math.max(count, 5) && !(Number.isInteger(value) && Math.abs(value) < 1e9)) {
+  if ((exponent < -4 || exponent >= Math.max(count, 5)) && !(Number.isInteger(value) && Math.abs(value) < 1e9)) {
     return `${plain(mantissa)}e${Number(exponent)}`;
   }
   return plain(value.toFixed(Math.max(count - 1 - exponent, 0)));
 }
 
-/** A value with its unit and a prefix. */
-function valueText(value, unit = "", count = 5) {
-  const power = powerOf(value, unit);
-  const name = unit === "1" || unit === "" ? "" : ` ${PREFIXES[power]}${unit}`;
-  return digits(power ? value / 10 ** power : value, count) + (unit === "cycle" && value !== 1 ? " cycles" : name);
+/** A value with its unit and a prefix; a prefix leaves four digits, unless more are wanted. */
+function valueText(value, unit = "", count = data.prefixes.units.includes(unit) ? 4 : 6) {
+  const [factor, letters] = prefixOf([value], unit);
+  const name = unit === "1" || unit === "" ? "" : ` ${letters}${unit}${unit === "cycle" && value !== 1 ? "s" : ""}`;
+  return digits(value / factor, count) + name;
 }
 
-/** A value of a quantity, with the meaning if it is a case. */
 function quantityText(name, value, count) {
   const row = data.quantities[name] ?? {};
-  if (row.flags && Number.isFinite(value)) return `${value}: ${row.flags[value] ?? "?"}`;
+  if (row.flags && Number.isFinite(value)) return row.flags[value] ?? String(value);
   return valueText(value, row.unit, count);
 }
 
@@ -82,13 +82,13 @@ function parsed(name, text) {
   return checked(name, value);
 }
 
-/** Return the value if it is in the domain, or throw an Error. */
+function inDomain(name, value) {
+  const { domain, whole } = data.quantities[name] ?? {}, [low, high, lowOpen, highOpen] = (domain ?? []).map((end) => (typeof end === "boolean" ? end : number(end)));
+  return !domain || ((lowOpen ? value > low : value >= low) && (highOpen ? value < high : value <= high) &&
+    (!whole || Number.isInteger(value) || !Number.isFinite(value)));
+}
+
 function checked(name, value) {
-  const row = data.quantities[name] ?? {};
-  if (!row.domain) return value;
-  const [low, high, lowOpen, highOpen] = row.domain;
-  const inside = (lowOpen ? value > number(low) : value >= number(low)) &&
-    (highOpen ? value < number(high) : value <= number(high));
-  if (inside && (!row.whole || Number.isInteger(value) || !Number.isFinite(value))) return value;
-  throw new Error(`${valueText(value, row.unit)} is outside ${row.says}`);
+  if (inDomain(name, value)) return value;
+  throw new Error(`${valueText(value, data.quantities[name].unit)} is outside ${data.quantities[name].says}`);
 }

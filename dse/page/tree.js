@@ -5,7 +5,7 @@ function showOutputs() {
   byId("outputs").replaceChildren(...data.outputs.map((name) => {
     const row = data.quantities[name] ?? {};
     return element("div", { class: "output" }, element("dt", { title: row.meaning ?? "" }, name),
-      element("dd", { "data-name": name }, quantityText(name, here.get(name), 6)), element("dd", { class: "note" }, row.meaning ?? ""));
+      element("dd", { "data-name": name }, quantityText(name, here.get(name))), element("dd", { class: "note" }, row.meaning === name ? "" : row.meaning ?? ""));
   }));
   byId("feasible").textContent = [
     broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}.` : "",
@@ -23,7 +23,6 @@ function stale() {
     .filter(([, given]) => given.length);
 }
 
-/** All quantities behind a quantity. */
 function behind(name, seen = new Set()) {
   for (const need of definitionOf(name)?.needs ?? []) {
     if (!seen.has(need)) behind(need, seen.add(need));
@@ -31,49 +30,31 @@ function behind(name, seen = new Set()) {
   return seen;
 }
 
+/** The steps that are open, by the names above them. */
+const opened = new Set();
+
 /** The steps behind a quantity, as a tree that grows when opened. */
-function branch(name, open = false) {
-  const definition = definitionOf(name), row = data.quantities[name] ?? {};
-  const shown = name.replace("PLACE_OF_", "place of ");
-  const value = OUTPUTS.has(name) ? quantityText(name, here.get(name), 8) : "(label)";
-  const head = [element("b", {}, shown), ` = ${value}`];
-  const given = name in here.set || name in here.off;
-  const source = given ? "given on this page" : definition?.source ?? "";
-  const parts = [row.meaning ? element("p", {}, row.meaning) : null,
-    definition?.text && !given ? element("code", {}, `${shown} = ${definition.text}`) : null,
-    element("p", { class: "note" }, [source, definition?.when ? `with ${definition.when}` : "", definition?.kind === "table" ? "computed in Python" : "",
-      definition?.kind === "default" && !given ? "default" : ""].filter(Boolean).join("; "))];
-  const needs = given ? [] : definition?.needs ?? [];
-  const node = element("details", { "data-step": name, open }, element("summary", {}, ...head), ...parts);
+function branch(name, above = "") {
+  const definition = definitionOf(name), meaning = data.quantities[name]?.meaning, path = `${above}>${name}`;
+  const value = OUTPUTS.has(name) ? quantityText(name, here.get(name), 6) : "(label)";
+  const given = name in here.set || name in here.off, { kind } = definition ?? {};
+  const notes = given ? ["given on this page"] : [definition?.source, definition?.when && `with ${definition.when}`, kind === "table" && "computed in Python",
+    definition?.formula === null && "the function f is too long to be shown", kind === "default" && "default"];
+  const node = element("details", { open: !above || opened.has(path) }, element("summary", {}, element("b", {}, nameText(name)), ` = ${value}`),
+    meaning ? element("p", {}, meaning) : null, definition && "formula" in definition && !given ? equationOf(name, definition) : null,
+    element("p", { class: "note" }, notes.filter(Boolean).join("; ")));
+  let needs = given ? [] : definition?.needs ?? [];
   const grow = () => {
-    if (node.open && needs.length && !node.querySelector(":scope > details")) node.append(...needs.map((need) => branch(need)));
+    opened[node.open ? "add" : "delete"](path);
+    if (!node.open) return;
+    node.append(...needs.map((need) => branch(need, path)));
+    needs = [];
   };
   node.addEventListener("toggle", grow);
-  if (open) node.append(...needs.map((need) => branch(need)));
+  if (node.open) grow();
   return node;
 }
 
 function showTree() {
-  const open = new Set([...byId("tree").querySelectorAll("details[open]")].map((node) => pathOf(node)));
-  const name = byId("explained").value;
-  byId("tree").replaceChildren(branch(name, true));
-  const walk = (node) => {
-    for (const child of node.querySelectorAll(":scope > details")) {
-      if (open.has(pathOf(child))) {
-        child.open = true;
-        if (!child.querySelector(":scope > details")) {
-          const needs = definitionOf(child.dataset.step)?.needs ?? [];
-          if (!(child.dataset.step in here.set)) child.append(...needs.map((need) => branch(need)));
-        }
-        walk(child);
-      }
-    }
-  };
-  walk(byId("tree").firstChild);
-}
-
-function pathOf(node) {
-  const names = [];
-  for (let one = node; one?.dataset?.step; one = one.parentElement) names.unshift(one.dataset.step);
-  return names.join(">");
+  byId("tree").replaceChildren(branch(byId("explained").value));
 }

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symbolic.answer import PREFIXED_UNITS
 from symbolic.errors import DseError
+from symbolic.quantities import text_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
+_PREFIXED_UNITS = (*PREFIXED_UNITS, "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
 _LABEL_WIDTH = 42  # Maximum number of characters per line of an axis label.
 #: Maximum number of ticks of a logarithmic axis; each tick is at a value of the axis.
@@ -73,7 +75,7 @@ def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
 
 def unit_of(variable: Any) -> str:
     """Return the unit of a variable as shown to the user: ``degC`` as °C, ``1`` as nothing."""
-    unit = str(variable.attrs.get("units", ""))
+    unit = text_unit(str(variable.name), str(variable.attrs.get("units", "")))
     return _UNIT_SYMBOLS.get(unit, unit)
 
 

@@ -84,7 +84,10 @@ class PlotKind:
                 arguments = signature.bind(*args, **options).arguments
             except TypeError as error:
                 raise TypeError(f"{draw.__name__}{signature}: {error}") from None
+            from dse.verbs.sources import with_quantity_names
+
             arguments |= arguments.pop("point", {})
+            arguments = with_quantity_names(arguments.get("source"), arguments)
             module, _, name = self.draw.partition(".")
             function = getattr(import_module(f"dse.plots.{module}"), name)
             extra = {"row": self.row} if self.row else {}

@@ -121,7 +121,7 @@ def roofline(
         for point in own:
             _draw_point(panel, point, looks[point.name], row)
         set_title(panel, _title(name, [point for point in points if point.machine == name]), 70)
-        panel.set(xlabel="operations per byte [1/B]", ylabel="operations per second [1/s]")
+        panel.set(xlabel="operations per byte [1/B]", ylabel="operations per second [FLOP/s]")
         panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
         use_log_scale(panel, "xy")
         _explain_marks(panel, own, row)

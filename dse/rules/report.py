@@ -94,6 +94,7 @@ class RuleReport(Report):
 
     def _answer(self) -> Answer:
         front = [[n, proof.worst, proof.bound] for n, proof in self.front.items()]
+        leaves = "leaf" if self.leaves == 1 else "leaves"
         choices = Table(
             columns=("if", self.problem.axis.name), rows=rule_rows(self.tree), is_open=True
         )
@@ -102,7 +103,7 @@ class RuleReport(Report):
         )
         return Answer(
             kind="RuleReport",
-            title=f"rule for {self.problem.axis.name} with {self.leaves} leaves",
+            title=f"rule for {self.problem.axis.name} with {self.leaves} {leaves}",
             tables=[choices, proofs],
             certificate=self.certificate,
             data=self.to_dict(),

@@ -116,6 +116,9 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
 def export(ds: xr.Dataset, path: str | Path) -> Path:
     """Write a Dataset as ``.zarr``, ``.nc``, ``.csv`` or ``.parquet``; see :func:`open`.
 
+    CSV and Parquet have labels in place of the numbers of cases and bounds. Parquet files are
+    smaller and faster to write; prefer them for more than a million rows.
+
     Raises:
         DseError: The file exists or has another ending; the format cannot hold a name, label or
             attribute; or the Dataset is of a store whose run has not finished (load its values

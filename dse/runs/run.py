@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.arguments import check_store_options
 from dse.runs.identity import check_storable, dataset_attributes
 from sweeps.nest.run import compute
 from sweeps.runtime.progress import Outcome, Progress
@@ -45,9 +44,11 @@ def run_study(
     from dse.progress import progress_listener
     from sweeps.store.layout import COMPRESSIONS
 
-    options: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
-    options |= {"compression": compression}
-    check_store_options(store, client=client, workers=workers, **options)
+    options: dict[str, Any] = {"fresh": fresh, "extend": extend, "compression": compression}
+    for name, value in {"client": client, "workers": workers, **options}.items():
+        if store is None and value is not None and value is not False:
+            way = "give store='OUT.zarr' (--store)"
+            raise DseError(f"{name} needs a store, and none is given: {way}")
     if compression is not None and compression not in COMPRESSIONS:
         known = " or ".join(map(repr, COMPRESSIONS))
         raise DseError(f"compression = {compression!r}: expected {known}")
@@ -59,7 +60,7 @@ def run_study(
 
         check_storable(study)
         with open_workers(client, workers) as pool:
-            options |= {"watch": watch, "pool": pool, "listener": listener}
+            options |= {"expand": expand, "watch": watch, "pool": pool, "listener": listener}
             return run_into_store(_check_store_name(store), study, **options)
 
 

@@ -74,12 +74,7 @@ def run_into_store(
 
 
 def _plan_target(
-    study: StudyData,
-    backend: StoreBackend,
-    compression: str | None,
-    *,
-    expand: bool,
-    extend: bool,
+    study: StudyData, backend: StoreBackend, compression: str | None, *, expand: bool, extend: bool
 ) -> tuple[StorePlan, bool]:
     """Return the plan of the store to write, and True if it extends the existing store."""
     if not backend.exists():

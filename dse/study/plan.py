@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.study.random import statistic_axes
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.answer import Answer, Report, Table, value_text
+from symbolic.answer import Answer, Report, Table, count_text, value_text
 from symbolic.ops import reference
 from symbolic.units import dimension, to_si
 
@@ -187,7 +187,7 @@ class Plan(Report):
         texts = {"assumed": self.assumptions, "note": self.notes, "warning": self.warnings}
         return Answer(
             kind="Plan",
-            title=f"{self.model}: {self.points:,} points ({sizes})",
+            title=f"{self.model}: {count_text(self.points, 'point')} ({sizes})",
             facts={name: text for name, text in facts.items() if text},
             tables=[Table(columns=columns, rows=outputs, is_open=True)],
             notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from json import dumps
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +18,7 @@ from dse.inputs.merge import (
     StudyInputs,
     by_quantity_name,
     copy_nested,
+    entry_name,
     merge_inputs,
     with_declared,
     workload_entries,
@@ -65,8 +67,9 @@ class StudyData:
     _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, str):
+        if not isinstance(self.model, (str, PathLike)):
             raise DseError(f"model = {self.model!r}: expected a name, names joined by +, or a path")
+        object.__setattr__(self, "model", fspath(self.model))
         object.__setattr__(self, "where", texts_of(self.where, "where"))
         if self.outputs is not None:
             object.__setattr__(self, "outputs", texts_of(self.outputs, "outputs"))
@@ -74,9 +77,8 @@ class StudyData:
             if not isinstance(getattr(self, key), Mapping):
                 raise DseError(f"{key} = {getattr(self, key)!r}: expected a mapping from names")
         for key in ("machine", "workload"):
-            value = getattr(self, key)
-            if value is not None and not isinstance(value, str):
-                raise DseError(f"{key} = {value!r}: expected a name or a path")
+            value = entry_name(key, getattr(self, key))
+            object.__setattr__(self, key, value)
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
         for key in ("axes", "set", "random"):  # a copy: the caller may change its mappings
@@ -124,9 +126,15 @@ class StudyData:
     def _build_parts(self) -> None:
         model = load_model(self.model, prefer=self.prefer, base=base_folder(self.folder))
         model = with_declared(model, self.workload or self.axes.get("workload"), self.folder)
+        names = model.names_by_symbol
+        for key in ("axes", "set", "where", "outputs", "random"):
+            object.__setattr__(self, key, by_quantity_name(names, getattr(self, key)))
+        if isinstance(self.best, Mapping):
+            best = {key: by_quantity_name(names, each) for key, each in self.best.items()}
+            object.__setattr__(self, "best", best)
         axes = [
             parse_axis(name, spec, model.quantities, self.folder)
-            for name, spec in by_quantity_name(model, self.axes).items()
+            for name, spec in self.axes.items()
         ]
         self._cache["uncertain"] = None
         parts = self._merge(model, axes)
@@ -455,26 +463,14 @@ def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
             "a quantity to either minimize or maximize"
         )
     goal = tree[goals[0]]
-    several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
-    if not all(isinstance(text, str) and text.strip() for text in several):
-        raise DseError(
-            f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
-            "in order of priority"
-        )
+    texts = texts_of(goal, f"{origin}: {goals[0]}")
     top = tree.get("top", 1)
     check_top(top, f"{origin}: ")
     query = BestQuery(
-        **{goals[0]: goal if isinstance(goal, str) else tuple(goal)},
-        per=_texts(tree.get("per"), f"{origin}: per"),
-        where=_texts(tree.get("where"), f"{origin}: where"),
+        **{goals[0]: goal if isinstance(goal, str) else texts},
+        per=texts_of(tree.get("per"), f"{origin}: per"),
+        where=texts_of(tree.get("where"), f"{origin}: where"),
         top=top,
     )
     goals_in_order(query.minimize, query.maximize)
     return query
-
-
-def _texts(value: Any, where: str) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) else value or ()
-    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
-        raise DseError(f"{where} = {value!r}, expected text or a list of texts")
-    return tuple(listed)

@@ -17,6 +17,7 @@ from stochastic import sizes
 from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import POINT_AXIS, Grid, gather_points
 from sweeps.nest.statistics import SamplingDesign, error_of, range_of, summary
+from symbolic.answer import Answer, Report, Table, half_width_text, value_text
 from symbolic.confidence import chance_half_width_of_rows
 from symbolic.errors import DseError, InfeasibleError
 from symbolic.intervals import Interval, Trend, interval_of, literal_trend, trend_algebra
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
+#: Levels of the quantiles that an answer shows, and texts for :attr:`OutputLaw.way`.
+_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_WAYS = {
+    "enumerated": "exact: all values enumerated",
+    "monotone": "exact: monotone in its one random input",
+    "draws": "estimated from draws",
+}
 #: Inputs are drawn at quantile levels between this level and 1 minus it.
 _MIN_LEVEL = 2.0**-40
 #: The range of an input is divided into this many parts to prove monotonicity on each.
@@ -37,29 +45,25 @@ _PIECES = sizes.OUTPUT_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputLaw:
+class OutputLaw(Report):
     """The law of an output at one configuration, as returned by :func:`dse.law`.
 
-    Attributes
-    ----------
-    text, unit : str
-        The formula and its unit.
-    at : dict
-        The configuration.
-    values, weights : array
-        If ``way`` is "enumerated", ascending values with their probabilities; otherwise draws,
-        grouped by replicate.
-    undefined : float
-        The probability that the configuration is infeasible; the law is conditional on feasibility.
-    way : str
-        "enumerated": all values and their probabilities are exact. "monotone": quantiles and CDF
-        are exact, because the output is proven monotone in its only random input; moments are from
-        draws. "draws": all results are estimated from draws, with errors.
+    Attributes:
+        text, unit (str): The formula and its unit.
+        at, place (dict, str): The configuration, and its text.
+        values, weights (array): If ``way`` is "enumerated", ascending values with their
+            probabilities; otherwise draws, grouped by replicate.
+        undefined (float): The probability that the configuration is infeasible; the law is
+            conditional on feasibility.
+        way (str): "enumerated": all values and their probabilities are exact. "monotone": quantiles
+            and CDF are exact, because the output is proven monotone in its only random input;
+            moments are from draws. "draws": all results are estimated from draws, with errors.
     """
 
     text: str
     unit: str
     at: Mapping[str, Any]
+    place: str
     values: Floats
     weights: Floats
     replicates: int
@@ -70,10 +74,35 @@ class OutputLaw:
 
     def __repr__(self) -> str:
         low, middle, high = (self.quantile(q) for q in (0.05, 0.5, 0.95))
-        where = ", ".join(f"{name} = {value}" for name, value in self.at.items())
         unit = f" {self.unit}" if self.unit else ""
         text = f"{middle:.6g}{unit}, 90 % within {low:.6g} and {high:.6g}{unit} ({self.way})"
-        return f"{self.text}{f' at {where}' if where else ''}: {text}"
+        return f"{self.text}{f' at {self.place}' if self.place else ''}: {text}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return moments, quantiles and atoms as plain data, each value with its half-width."""
+        atoms = [self.values.tolist(), self.weights.tolist()] if self.way == "enumerated" else None
+        data: dict[str, Any] = {"quantity": self.text, "unit": self.unit, "at": dict(self.at)}
+        data |= {"way": self.way, "undefined": self.undefined, "atoms": atoms}
+        data |= {name: [getattr(self, name), self.error(name)] for name in ("mean", "std")}
+        levels = [[q, self.quantile(q), self.error("quantile", q)] for q in _QUANTILES]
+        return data | {"quantiles": levels}
+
+    def _answer(self) -> Answer:
+        data, unit = self.to_dict(), self.unit
+        pairs = [(name, data[name]) for name in ("mean", "std")]
+        pairs += [(f"quantile {q:g}", each) for q, *each in data["quantiles"]]
+        rows = [
+            [name, (value, unit), half_width_text(error, unit)] for name, (value, error) in pairs
+        ]
+        where = f" at {self.place}" if self.place else ""
+        undefined = [f"chance of no value: {self.undefined:.3g}"] if self.undefined else []
+        return Answer(
+            kind="Law",
+            title=f"{self.text}{where} ({_WAYS[self.way]})",
+            tables=[Table(columns=(self.text, "", ""), rows=rows, is_open=True)],
+            notes=undefined,
+            data=data,
+        )
 
     @property
     def exact(self) -> bool:
@@ -188,6 +217,9 @@ def output_law(
     random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
     shared: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
     shared["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in point.items()}
+    units = {a: grid.model.quantities[a].unit for a in point if a in grid.model.quantities}
+    pairs = [f"{a} = {value_text(value, units.get(a, ''))}" for a, value in shared["at"].items()]
+    shared["place"] = ", ".join(pairs)
     shared["_ranges"] = tuple(range_of(part, node, (POINT_AXIS,), full) for full in (False, True))
     if len(random) == 1 and random[0] in random_inputs.laws:
         law = random_inputs.laws[random[0]]
@@ -210,8 +242,8 @@ def output_law(
     if undefined:
         raise InfeasibleError(
             f"{goal.text} has no value in {undefined:.2%} of the draws at "
-            f"{_point_text(shared['at'])}: choose a configuration that is feasible in all draws, "
-            "or query the chance that it is"
+            f"{shared['place'] or 'any configuration'}: choose a configuration that is feasible in "
+            "all draws, or query the chance that it is"
         )
     return OutputLaw(values=values, weights=weights, way="draws", **shared)
 
@@ -235,7 +267,8 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
-            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: not feasible"
+            f"{attributes['text']} has no value at {attributes['place'] or 'any configuration'}: "
+            "not feasible"
         )
     atoms, place = np.unique(values[defined], return_inverse=True)
     chances = np.array(
@@ -271,7 +304,3 @@ def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLa
         if np.all(np.bitwise_and(ways, bit)):
             return rises
     return None
-
-
-def _point_text(at: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in at.items()) or "any configuration"

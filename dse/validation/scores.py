@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dse.fitting.parameters import Floats
 from dse.fitting.rows import ColumnTable
-from symbolic.answer import Answer, Report
+from symbolic.answer import Answer, Report, count_text
 from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
 
@@ -248,11 +248,11 @@ class Validation(Report):
             for name, measures in by_name.items()
         ]
         if self.score.missing:
-            notes.append(f"NOT PREDICTED: {self.score.missing:,} rows")
+            notes.append(f"NOT PREDICTED: {count_text(self.score.missing, 'row')}")
         rows = [[name, *score_cells(score, shown)] for name, score in every.items()]
         return Answer(
             kind="Validation",
-            title=f"{self.model} against {self.to} of {self.rows:,} rows, {self.how}",
+            title=f"{self.model} against {self.to} of {count_text(self.rows, 'row')}, {self.how}",
             tables=[
                 AnswerTable(columns=("", *shown.values()), rows=rows, is_open=True),
                 AnswerTable(

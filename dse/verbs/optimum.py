@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dse.progress import ProgressOption, show_progress
 from dse.study.study import StudyData
 from dse.verbs.query import resolve_source, run_query_with_identity, verb
-from dse.verbs.sources import SourceLike
+from dse.verbs.sources import SourceLike, with_quantity_names
 from sweeps.runtime.interrupts import time_limited
 from symbolic.errors import DseError
 
@@ -232,5 +232,6 @@ def disagreement(
             minimize, named = "time", True
         if not named and not flag_names(data):
             raise DseError("nothing to compare: name an objective with minimize= or maximize=")
-        goal = one_goal(minimize, maximize) if named else None
-        return dataset_disagreement(data, goal, where=texts_of(where, "where"), per=per)
+        goals = with_quantity_names(data, {"minimize": minimize, "maximize": maximize})
+        about = with_quantity_names(data, {"where": texts_of(where, "where"), "per": per})
+        return dataset_disagreement(data, one_goal(**goals) if named else None, **about)

@@ -14,7 +14,7 @@ import dse
 from dse.arguments import require_dataset
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
-from dse.verbs.sources import SourceLike, load_if_study_file, source_kind
+from dse.verbs.sources import SourceLike, load_if_study_file, source_kind, with_quantity_names
 from sweeps.query.support_table import MODIFIERS, check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, InternalError, UnknownNameError
@@ -65,7 +65,7 @@ def run_query_with_identity(
     **about: Any,
 ) -> xr.Dataset:
     """Run a query; identify the study in the attributes of the answer."""
-    return add_identity(run_query(verb, data, compute, **about), data)
+    return add_identity(run_query(verb, data, compute, **about), data, about.get("where", ()))
 
 
 def run_query(
@@ -100,7 +100,7 @@ def run_query(
     return compute(_scan(_add_quantities(data, more, study), where, per))
 
 
-def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
+def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset, where: Any = ()) -> xr.Dataset:
     """Return an answer with attributes that identify the study of ``data``."""
     if isinstance(data, StudyData):
         from dse.inputs.assumed import assumed_json
@@ -108,7 +108,7 @@ def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset
 
         identity = (data._parts.model.name, data.text(), version())
         more = {"notes": dumps(data.notes)} if data.notes else {}
-        more |= assumed_json(data.grid(draws=True), data._parts.assumed)
+        more |= assumed_json(data.grid(draws=True), data._parts.assumed, where)
         return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **more})
     # measurements have no model, but the assumptions under which they were read
     keys = (*_IDENTITY, "assumed" if "model" in data.attrs else "assumptions")
@@ -172,18 +172,19 @@ _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
-    """Register a function as a verb that explains why it rejects the keywords of other verbs."""
-    name = function.__name__
+    """Register a verb, which takes symbols and explains why it rejects others' keywords."""
+    name, form = function.__name__, signature(function)
 
     @wraps(function)
     def checked_verb(*source: Any, **options: Any) -> Any:
-        foreign = options.keys() - signature(function).parameters
+        foreign = options.keys() - form.parameters
+        data = load_if_study_file(source[0] if source else options.get("source"))
         if others := {m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in foreign}:
-            data = load_if_study_file(source[0] if source else options.get("source"))
             if not isinstance(data, (StudyData, ComparisonData)):
                 data = resolve_source(data)
             check_supported(name, source_kind(data), others)
-        return function(*source, **options)
+        given = form.bind(*source, **options).arguments | {"source": data}
+        return function(**with_quantity_names(data, given))
 
     _VERBS[name] = checked_verb
     return checked_verb  # type: ignore[return-value]

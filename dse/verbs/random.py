@@ -21,6 +21,7 @@ from dse.verbs.sources import (
 from sweeps.query.support_table import check_supported
 from sweeps.runtime.interrupts import return_best_on_interrupt
 from symbolic.errors import DseError, check_name
+from symbolic.expression import formula_unit
 from symbolic.statistics import DRAW, RUN
 
 if TYPE_CHECKING:
@@ -250,8 +251,8 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
     def compute(study: StudyData) -> OutputLaw:
         random_inputs = require_random_inputs(study)
         grid = study._query_grid([goal], (), per=[DRAW])
-        row = grid.model.quantities.get(goal.text)
-        return output_law(grid, goal, random_inputs, point, row.unit if row is not None else "")
+        unit = formula_unit(goal.text, grid.model.quantities)
+        return output_law(grid, goal, random_inputs, point, unit)
 
     result = map_studies(loaded, compute, "law")
     assert not isinstance(result, dict)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from dse.inputs.merge import by_quantity_name
 from dse.study.comparison import ComparisonData, join_answers
 from dse.study.file import study_arguments
 from dse.study.study import StudyData
 from sweeps.query.support_table import check_supported
+from sweeps.store.records import info_of
 from symbolic.errors import DseError
+from symbolic.json_text import read_json
+from symbolic.library import load_model, locate_models
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,6 +48,28 @@ def load_if_study_file(source: Any) -> Any:
     if isinstance(source, (str, Path)) and Path(source).suffix == ".toml":
         return load_study_file(source)
     return source
+
+
+#: Parameters that take names of quantities, or formulas.
+_NAMED = (
+    *("minimize", "maximize", "where", "per", "at", "along", "quantity", "output", "outputs"),
+    *("formulas", "targets", "within", "of", "sets", "over", "by", "axes", "set_values"),
+)
+
+
+def with_quantity_names(source: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with quantities in place of symbols of the source's models."""
+    studies = source.each.values() if isinstance(source, ComparisonData) else [source]
+    models = [study._parts.model for study in studies if isinstance(study, StudyData)]
+    with suppress(DseError, ValueError, KeyError, TypeError, AttributeError, OSError):
+        about = source.attrs if hasattr(source, "attrs") else info_of(source).manifest  # type: ignore
+        files, study = (read_json(about.get(key, "{}")) for key in ("model_files", "study"))
+        located = [locate_models(name, files) for name in about["model"].split(", ")]
+        models += [load_model(name, prefer=study.get("prefer")) for name in located]
+    pairs = {pair for model in models for pair in model.names_by_symbol.items()}
+    uses = Counter([s for s, _ in pairs] + [*getattr(source, "variables", ())])
+    names = {symbol: name for symbol, name in pairs if uses[symbol] == 1}
+    return {k: by_quantity_name(names, v) if k in _NAMED else v for k, v in options.items()}
 
 
 def map_studies(

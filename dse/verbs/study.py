@@ -11,6 +11,7 @@ import numpy as np
 
 from dse.arguments import axis_indices
 from dse.display import warn_failures
+from dse.inputs.merge import entry_name
 from dse.progress import ProgressOption
 from dse.study.comparison import ComparisonData, join_runs
 from dse.study.study import StudyData
@@ -38,8 +39,8 @@ def advise(
     source: StudyData | xr.Dataset | str | Path | Model,
     /,
     *,
-    machine: str | None = None,
-    workload: str | None = None,
+    machine: str | Path | None = None,
+    workload: str | Path | None = None,
     prefer: str | None = None,
     goal: str | None = None,
     levers: str = "all",
@@ -49,8 +50,8 @@ def advise(
     source: SourceLike | Model,
     /,
     *,
-    machine: str | None = None,
-    workload: str | None = None,
+    machine: str | Path | None = None,
+    workload: str | Path | None = None,
     prefer: str | None = None,
     goal: str | None = None,
     levers: str = "all",
@@ -86,8 +87,9 @@ def advise(
     """
     from dse.advice.advise import build_advice
 
+    entries = {k: entry_name(k, v) for k, v in (("machine", machine), ("workload", workload))}
+
     def compute(subject: str | Model | StudyData) -> Advice:
-        entries = {"machine": machine, "workload": workload}
         return build_advice(subject, entries, prefer, point, goal, levers)
 
     if isinstance(source, Model) or (isinstance(source, str) and is_model(source)):
@@ -102,8 +104,8 @@ def explain(
     source: StudyData | xr.Dataset | str | Path | Model,
     /,
     *,
-    machine: str | None = None,
-    workload: str | None = None,
+    machine: str | Path | None = None,
+    workload: str | Path | None = None,
     prefer: str | None = None,
     **point: Any,
 ) -> Explanation: ...
@@ -111,8 +113,8 @@ def explain(
     source: SourceLike | Model,
     /,
     *,
-    machine: str | None = None,
-    workload: str | None = None,
+    machine: str | Path | None = None,
+    workload: str | Path | None = None,
     prefer: str | None = None,
     **point: Any,
 ) -> Explanation | dict[str, Explanation]:
@@ -129,10 +131,11 @@ def explain(
     ...         shared_mem_per_block=0)["limiter"].value
     '1 (registers)'
     """
-    entries = {"machine": machine, "workload": workload}
+    entries = {k: entry_name(k, v) for k, v in (("machine", machine), ("workload", workload))}
     if is_model(source):
         name = source.name if isinstance(source, Model) else str(source)
-        study = StudyData(model=name, machine=machine, workload=workload, prefer=prefer, set=point)
+        given: dict[str, Any] = {"set": point, **entries}
+        study = StudyData(model=name, prefer=prefer, **given)
         return explain_point(study, {})
     if prefer is not None:
         raise DseError("prefer is part of a study: give it to dse.Study")
@@ -169,7 +172,7 @@ def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
     plans = map_studies(source, lambda study: make_plan(study, expand=expand))
     for each in plans.values() if isinstance(plans, dict) else [plans]:
         for text in each.warnings:
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(text, stacklevel=3)
     return plans
 
 

@@ -16,7 +16,7 @@ from sweeps.grid.goals import split_missing
 from sweeps.grid.grid import Leaf
 from sweeps.grid.lazy_statistics import LazyStatistic
 from symbolic.intervals import Decision, trend_algebra
-from symbolic.node import conjuncts
+from symbolic.node import INFINITE, conjuncts
 from symbolic.ops import Node, both, constant, reference, references, substitute, walk, where
 from symbolic.primitives import PRIMITIVES
 
@@ -52,7 +52,7 @@ def _replace_best(
 ) -> InnerAxes | None:
     kind = leaf.group.statistics[leaf.name].kind
     root = known.root
-    if kind not in ("best_low", "best_high") or repr(root.args[-1]) != "inf":
+    if kind not in ("best_low", "best_high") or root.args[-1] is not INFINITE:
         return None
     tests, value = conjuncts(root.args[:1]), root.args[1]
     others = [test for test in tests if name in references(test)]
@@ -88,9 +88,7 @@ def _replace_best(
     tests = [test for test in tests if test is not others[0]]
     holds = both(*tests, *valid, node > -math.inf, moved > -math.inf)
     return InnerAxes(
-        root=constant(where(holds, moved, math.inf)),
-        leaves=inner,
-        sizes={**known.sizes, **lengths},
+        root=constant(where(holds, moved, math.inf)), leaves=inner, sizes={**known.sizes, **lengths}
     )
 
 

@@ -31,7 +31,7 @@ from sweeps.bounds.rounded_shares import spread_limits
 from sweeps.grid.build import fold_constants
 from sweeps.grid.grid import Leaf, unravel
 from sweeps.runtime.search_loop import SearchStats
-from symbolic.node import conjuncts
+from symbolic.node import INFINITE, conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 #: Axes are merged only if at most this share of their combinations has distinct rows.
@@ -245,7 +245,7 @@ class _AxisMerger:
 def _required_conditions(roots: Sequence[Node]) -> list[Node]:
     result: list[dict[int, Node]] = []
     for root in roots:
-        tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()
+        tests = root.args[:1] if root.op == "where" and root.args[2] is INFINITE else ()
         result.append({id(node): node for node in conjuncts(tests)})
     return [node for key, node in result[0].items() if all(key in other for other in result)]
 
@@ -256,7 +256,7 @@ def _limit_values(root: Node) -> Node:
     Where ``q >= 2`` must hold, ``max(q, 2)`` is ``q``, but its bounds are tighter over boxes in
     which the condition holds at some points only.
     """
-    if root.op != "where" or repr(root.args[2]) != "inf":
+    if root.op != "where" or root.args[2] is not INFINITE:
         return root
     condition, value, undefined = root.args
     swap: dict[int, Node] = {}

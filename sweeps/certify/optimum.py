@@ -20,6 +20,7 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid
 from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
+from symbolic.node import INFINITE
 from symbolic.ops import Node, both, constant, where
 
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
@@ -237,7 +238,7 @@ def _check_in_time(open_bound: float) -> None:
 def _restrict_above(root: Node, value: float) -> Node:
     if value == -math.inf:
         return root
-    if root.op == "where" and repr(root.args[2]) == "inf":
+    if root.op == "where" and root.args[2] is INFINITE:
         return constant(where(both(root.args[0], root.args[1] > value), root.args[1], math.inf))
     return constant(where(root > value, root, math.inf))
 

@@ -9,7 +9,7 @@ from stochastic import sizes
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.errors import DseError, check_name
 from symbolic.expression import parse
-from symbolic.node import conjuncts
+from symbolic.node import UNDEFINED, conjuncts
 from symbolic.ops import Node, both, constant, references, walk, where
 from symbolic.primitives import PRIMITIVES
 from symbolic.statistics import resolve_direction
@@ -138,7 +138,7 @@ def split_missing(root: Node) -> tuple[list[Node], Node]:
     for node in walk([root]):
         tests: dict[Node, None] = {}
         same = node
-        if node.op == "where" and repr(node.args[2]) == "nan":
+        if node.op == "where" and node.args[2] is UNDEFINED:
             below, value = done[id(node.args[1])]
             done[id(node)] = {**dict.fromkeys(conjuncts(node.args[:1])), **below}, value
             continue

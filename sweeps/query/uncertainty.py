@@ -38,6 +38,7 @@ from sweeps.scan.winners_per_draw import (
 )
 from symbolic.confidence import chance_half_width, half_width
 from symbolic.errors import DseError, InfeasibleError
+from symbolic.expression import formula_unit
 from symbolic.statistics import DRAW, RUN
 
 if TYPE_CHECKING:
@@ -101,11 +102,8 @@ class SourceOverDraws(Sliceable):
         return {**dict(zip(rest, split, strict=True)), **whole}
 
     def unit(self, goal: Goal) -> str:
-        """Return the unit of an objective, which is a quantity or a statistic; else ``"1"``."""
-        node = goal.formula(self.source.quantities)
-        name = node.args[0] if node.op == "reference" else ""
-        row = getattr(name, "quantity", None) or self.source.quantities.get(name)
-        return (row.unit if row is not None else "") or "1"
+        """Return the unit of an objective."""
+        return formula_unit(goal.text, self.source.quantities) or "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

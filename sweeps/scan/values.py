@@ -19,7 +19,7 @@ from sweeps.grid.grid import FEASIBLE, Grid, Indexers, Tiling, subgrid
 from sweeps.grid.lazy_statistics import statistic_portions
 from sweeps.nest.tiles import SkippedTiles, aggregate_points
 from symbolic.errors import InfeasibleError, UnknownNameError
-from symbolic.expression import parse, parse_condition
+from symbolic.expression import formula_unit, parse, parse_condition
 from symbolic.ops import Node, both, constant, interpret_arrays, references, where
 from symbolic.quantities import indexed_quantity
 
@@ -184,9 +184,8 @@ class GridValues:
         self.weight = grid.points // math.prod(grid.shape(self.dims))
         self.conditions = tuple(condition.text for condition in grid.conditions)
         self.row = grid.model.quantities.get(text)
-        self.attributes = (
-            variable_attributes(grid, text) if self.row is not None else {"long_name": text}
-        )
+        about = {"long_name": text, "units": formula_unit(text, grid.model.quantities) or "1"}
+        self.attributes = about if self.row is None else variable_attributes(grid, text)
         self.skipped_tiles = SkippedTiles()
 
     def gather(
@@ -291,7 +290,8 @@ class TableValues:
         self.weight = self.points // math.prod(table.axes[dim] for dim in self.dims)
         self.conditions = condition_texts(ds, where)
         self.row = table.quantities.get(text)
-        self.attributes = dict(ds[text].attrs) if self.row is not None else {"long_name": text}
+        about = {"long_name": text, "units": formula_unit(text, table.quantities) or "1"}
+        self.attributes = about if self.row is None else dict(ds[text].attrs)
         self.skipped_tiles = SkippedTiles()
 
     def gather(

@@ -5,11 +5,14 @@ same time: tensor cores work in waves of blocks, multiprocessors read the operan
 through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest process dominates.
 Their times are joined by the fourth root of the sum of fourth powers, because no process overlaps
 fully with the others. A library chooses the tile and the parts: the time is the least over
-``TILES`` and ``SPLITS``, which are part of the model. Before the product, activations are cast to
-the number type of the weights, and after it results are written. The energy of the operations takes
-time, too, because the board limits the power. This time and the sum of the others are joined like
-those of processes. No time is below the floor of the machine: operations at the printed rate, and
-bytes beyond the L2 cache at the printed bandwidth.
+``TILES`` and ``SPLITS``, which are part of the model; ``gemm_tile`` is the best of them. If another
+tile is given, blocks, waves and their times follow, but the time stays that of the best. A tile is
+what a multiprocessor computes before it takes the next: a library may do one of 256 x 256 as two
+blocks. Measured times do not tell, so tiles and waves are assumptions. Before the product,
+activations are cast to the number type of the weights, and after it results are written.
+The energy of the operations takes time, too, because the board limits the power. This time and the
+sum of the others are joined like those of processes. No time is below the floor of the machine:
+operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
 
 Five numbers belong to a GPU, and two to each of its number types of less than 16 bits. They are
 fitted to measured times (``dse/data/fits``). A machine without a fit has the numbers of its nearest
@@ -28,8 +31,7 @@ share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from symbolic.equation import Equation, Validity, equation
 from symbolic.models._labels import by_label
@@ -53,6 +55,12 @@ TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 25
 SCALED_TILES = ((16, 128), (32, 128), *TILES[4:])
 #: Possible numbers of blocks that share the sums of one tile.
 SPLITS = (1, 4, 16)
+#: Rows and columns of the tile and number of parts, for each value of ``gemm_tile``.
+CHOICES = tuple((*t, split) for split in SPLITS for t in sorted({*TILES, *SCALED_TILES}))
+CHOICE_NAMES = {
+    place: f"{rows}x{columns}" + (f" in {split} parts" if split > 1 else "")
+    for place, (rows, columns, split) in enumerate(CHOICES)
+}
 #: Time of the launch that adds the parts of shared sums; 2.4 to 2.8 us on three GPUs. [s]
 MERGE_TIME = 2.6e-6
 
@@ -82,44 +90,32 @@ TYPES = {
     "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[6:], (1,)),
 }
 
-
-def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple[Equation, ...]:
-    return by_label(name, source, "dtype", values)
-
-
 FITTED_TIMES = "fitted to measured times"
 LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
 #: For each number type, the name under which its numbers are fitted; 16-bit types share a name.
 FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
 CAST = [label for label, number in TYPES.items() if number.cast]
-gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
-gemm_share = _by_type(
-    "gemm_share", FITTED_TIMES, {t: f"gemm_{name}_share" for t, name in FITTED_AS.items()}
-)
-gemm_error_low = _by_type(
-    "gemm_error_low", LEFT_OUT, {t: f"gemm_{name}_error_low" for t, name in FITTED_AS.items()}
-)
-gemm_error_high = _by_type(
-    "gemm_error_high", LEFT_OUT, {t: f"gemm_{name}_error_high" for t, name in FITTED_AS.items()}
-)
-gemm_cast_time = _by_type(
-    "gemm_cast_time",
-    FITTED_TIMES,
-    dict.fromkeys(TYPES, 0.0) | {t: f"gemm_{t}_cast_time" for t in CAST},
-)
-gemm_element = _by_type(
-    "element_bytes", "by definition", {t: one.element for t, one in TYPES.items()}
-)
-gemm_cast_bytes = _by_type(
-    "gemm_cast_bytes", f"fitted to {DATA}", {t: one.cast for t, one in TYPES.items()}
-)
+BY_TYPE = tuple(
+    one
+    for name, source, values in (
+        ("gemm_peak", "printed rate", [number.rate for number in TYPES.values()]),
+        ("gemm_share", FITTED_TIMES, [f"gemm_{t}_share" for t in FITTED_AS.values()]),
+        ("gemm_error_low", LEFT_OUT, [f"gemm_{t}_error_low" for t in FITTED_AS.values()]),
+        ("gemm_error_high", LEFT_OUT, [f"gemm_{t}_error_high" for t in FITTED_AS.values()]),
+        ("gemm_cast_time", FITTED_TIMES,
+         [f"gemm_{t}_cast_time" if t in CAST else 0.0 for t in TYPES]),
+        ("element_bytes", "by definition", [number.element for number in TYPES.values()]),
+        ("gemm_depth_step", "by definition", [number.step for number in TYPES.values()]),
+        ("gemm_cast_bytes", f"fitted to {DATA}", [number.cast for number in TYPES.values()]),
+        ("gemm_history_share", f"{DATA}: scales take longer to prepare than a meter averages",
+         [float(t not in ("fp8_block", "fp4")) for t in TYPES]),
+    )
+    for one in by_label(name, source, "dtype", dict(zip(TYPES, values, strict=True)))
+)  # fmt: skip
 
 FITTED = (
-    "gemm_start_time",
-    "gemm_dram_share",
-    "gemm_operand_bytes_per_cycle",
-    "gemm_result_ratio",
-    "gemm_operation_energy",
+    *("gemm_start_time", "gemm_dram_share", "gemm_operand_bytes_per_cycle"),
+    *("gemm_result_ratio", "gemm_operation_energy"),
     *(f"gemm_{name}_{number}" for number in ("share", "cast_time") for name in CAST),
 )
 
@@ -230,68 +226,146 @@ def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
     return mem_bandwidth * gemm_dram_share
 
 
-def _product_cost(number: NumberType, label: str) -> Equation:
-    """Return the equation of the best tile and split of a number type.
+TILES_AND_WAVES = f"{GUIDE}, 2 and 3; waves overlap as in Stream-K (Osama 2023)"
+COST_INPUTS = (
+    *("product_rows", "product_columns", "product_depth", "element_bytes", "n_sms", "gemm_rate"),
+    *("gemm_operand_rate", "gemm_wave_overlap", "weight_miss_share", "activation_miss_share"),
+    *("gemm_dram_rate", "gemm_operations"),
+)
+
+
+def tile_costs(rows, columns, split, step, m, n, k, element_bytes, n_sms, rate, *more):
+    """Return the times of tensor cores and of operand reads for each operation, for a tile.
 
     Times are divided by the operations factor by factor: so each factor has tight bounds over a
     box of shapes, which a certified optimum needs.
     """
+    operand_rate, overlap = more[:2]
+    depth, across, down = (
+        ceil(k / (split * step)) * (split * step),
+        ceil(m / rows),
+        ceil(n / columns),
+    )
+    # operations of whole tiles over those of the product
+    padded = maximum(depth / k, 1) * maximum(across * rows / m, 1) * maximum(down * columns / n, 1)
+    waves = across * down * split / n_sms
+    idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
+    filled = (1 - overlap) * last + overlap * idle
+    operand = element_bytes / (2 * n_sms * operand_rate)
+    edges = (rows + columns) / (rows * columns)
+    return filled * padded * divide(1, rate, at_zero=math.inf), idle * padded * edges * operand
 
-    def product_cost(
-        product_rows,
-        product_columns,
-        product_depth,
-        element_bytes,
-        n_sms,
-        gemm_rate,
-        gemm_operand_rate,
-        weight_miss_share,
-        activation_miss_share,
-        gemm_dram_rate,
-        gemm_wave_overlap,
-        gemm_operations,
-    ):
+
+def split_costs(number, *inputs):
+    """Return, for each split, the fourth powers of its tiles and the time of the best of them.
+
+    ``inputs`` are ``COST_INPUTS``; the times are for each operation.
+    """
+    m, n, k, element_bytes, n_sms, _, operand_rate, _, *missed, dram_rate, operations = inputs
+    weights, activations = missed[0] / (2 * m), missed[1] / (2 * n)
+    dram = power((weights + activations) * element_bytes / dram_rate, 4)
+    result = []
+    for split in number.splits:
+        times = [tile_costs(*tile, split, number.step, *inputs) for tile in number.tiles]
+        powers = [power(work, 4) + power(moved, 4) for work, moved in times]
+        merge = 0.0
+        if split > 1:  # partial sums of four bytes are written and read
+            merge = MERGE_TIME / operations + 4 * split / (k * n_sms * operand_rate)
+        result.append((powers, sqrt(sqrt(minimum(*powers) + dram)) + merge))
+    return result
+
+
+def _first_least(values, labels):
+    """Return the label of the first of the least values."""
+    least, result = values[0], labels[0]
+    for value, label in zip(values[1:], labels[1:], strict=True):
+        result = where(value < least, label, result)
+        least = minimum(least, value)
+    return result
+
+
+def _equations_of_best(number: NumberType, label: str) -> tuple[Equation, Equation]:
+    def product_cost(*inputs):
         """Time of the best tile and split, for each operation. [s]"""
-        weights = weight_miss_share / (2 * product_rows)
-        activations = activation_miss_share / (2 * product_columns)
-        dram = power((weights + activations) * element_bytes / gemm_dram_rate, 4)
-        operand = element_bytes / (2 * n_sms * gemm_operand_rate)
-        cost = divide(1, gemm_rate, at_zero=math.inf)
-        result = []
-        for split in number.splits:
-            step = split * number.step
-            depth = maximum(ceil(product_depth / step) * step / product_depth, 1)
-            fourth_powers = []
-            for rows, columns in number.tiles:
-                across, down = ceil(product_rows / rows), ceil(product_columns / columns)
-                # operations of whole tiles over those of the product
-                height = maximum(across * rows / product_rows, 1)
-                padded = depth * height * maximum(down * columns / product_columns, 1)
-                waves = across * down * split / n_sms
-                idle, last = maximum(1, 1 / waves), maximum(ceil(waves) / waves, 1)
-                filled = (1 - gemm_wave_overlap) * last + gemm_wave_overlap * idle
-                work = filled * padded * cost
-                moved = idle * padded * ((rows + columns) / (rows * columns)) * operand
-                fourth_powers.append(power(work, 4) + power(moved, 4))
-            merge = 0.0
-            if split > 1:  # partial sums of four bytes are written and read
-                sums = 4 * split / (product_depth * n_sms * gemm_operand_rate)
-                merge = MERGE_TIME / gemm_operations + sums
-            result.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
-        return minimum(*result)
+        return minimum(*(cost for _, cost in split_costs(number, *inputs)))
 
-    source = f"{GUIDE}, 2 and 3, over tiles and splits; waves overlap as in Stream-K (Osama 2023)"
-    made: Equation = equation(product_cost, source=source, when={"dtype": label})
-    return made
+    def gemm_tile(*inputs):
+        """Tile and split that take the least time; the first of several."""
+        powers, costs = zip(*split_costs(number, *inputs), strict=True)
+        best = [
+            _first_least(of_split, [float(CHOICES.index((*tile, split))) for tile in number.tiles])
+            for of_split, split in zip(powers, number.splits, strict=True)
+        ]
+        return _first_least(costs, best)
+
+    known: Any = {"source": TILES_AND_WAVES, "when": {"dtype": label}, "inputs": COST_INPUTS}
+    return equation(product_cost, **known), equation(gemm_tile, flags=CHOICE_NAMES, **known)
 
 
-product_cost = tuple(_product_cost(number, label) for label, number in TYPES.items())
+BEST = tuple(one for label, number in TYPES.items() for one in _equations_of_best(number, label))
 
 
 @equation(source="by definition")
 def product_time(product_cost, gemm_operations):
     """Time of the best tile and split. [s]"""
     return product_cost * gemm_operations
+
+
+def _property_of_tile(name: str, place: int) -> Any:
+    def entry(gemm_tile):
+        """Property of the best tile and split."""
+        result = float(CHOICES[-1][place])
+        for index in reversed(range(len(CHOICES) - 1)):
+            result = where(gemm_tile <= index, float(CHOICES[index][place]), result)
+        return result
+
+    return equation(entry, name=name, source="by definition")
+
+
+OF_TILE = tuple(
+    _property_of_tile(name, place)
+    for place, name in enumerate(("gemm_tile_rows", "gemm_tile_columns", "gemm_splits"))
+)
+
+
+@equation(source=f"{GUIDE}, 2")
+def gemm_blocks(product_rows, product_columns, gemm_tile_rows, gemm_tile_columns, gemm_splits):
+    """Blocks of the product. [blocks]"""
+    across, down = product_rows / gemm_tile_rows, product_columns / gemm_tile_columns
+    return ceil(across) * ceil(down) * gemm_splits
+
+
+@equation(source=f"{GUIDE}, 3: wave quantization")
+def gemm_waves(gemm_blocks, n_sms):
+    """Waves of blocks: one block for each multiprocessor at a time. [waves]"""
+    return ceil(gemm_blocks / n_sms)
+
+
+@equation(source=f"{GUIDE}, 3: wave quantization")
+def gemm_last_wave_share(gemm_blocks, gemm_waves, n_sms):
+    """Share of the multiprocessors that have a block in the last wave. [ratio]"""
+    return (gemm_blocks - (gemm_waves - 1) * n_sms) / n_sms
+
+
+_CHOSEN = ("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_depth_step", *COST_INPUTS)
+
+
+@equation(source=TILES_AND_WAVES, inputs=_CHOSEN)
+def gemm_tensor_time(*chosen):
+    """Time of the tensor cores, with padding and the wait for the last wave. [s]"""
+    return tile_costs(*chosen)[0] * chosen[-1]
+
+
+@equation(source=TILES_AND_WAVES, inputs=_CHOSEN)
+def gemm_operand_time(*chosen):
+    """Time in which multiprocessors read the operands of their tiles. [s]"""
+    return tile_costs(*chosen)[1] * chosen[-1]
+
+
+@equation(source="Williams 2009")
+def gemm_dram_time(gemm_dram_bytes, gemm_dram_rate):
+    """Time in which DRAM sends the operands that the L2 cache does not keep. [s]"""
+    return gemm_dram_bytes / gemm_dram_rate
 
 
 @equation(source="what the L2 cache does not keep moves no faster than DRAM")
@@ -341,7 +415,7 @@ def gemm_floor(
     return maximum(compute, beyond / mem_bandwidth)
 
 
-@equation(source="sum of what follows one after the other; the power limit and the floor")
+@equation(source="sum of what is not overlapped, joined with the power limit; floor")
 def time(
     gemm_start_time,
     gemm_cast_time,
@@ -379,8 +453,7 @@ def gemm_bound(
     gemm_operations,
     gemm_rate,
     gemm_limited_cost,
-    gemm_dram_bytes,
-    gemm_dram_rate,
+    gemm_dram_time,
     product_time,
     gemm_output_time,
 ):
@@ -391,9 +464,8 @@ def gemm_bound(
     start = gemm_start_time + gemm_cast_time
     tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
     tensor = maximum(tensor, gemm_operations * gemm_limited_cost)
-    memory = gemm_dram_bytes / gemm_dram_rate
-    work = maximum(tensor, memory)
-    bound = where(memory > tensor, 2.0, 1.0)
+    work = maximum(tensor, gemm_dram_time)
+    bound = where(gemm_dram_time > tensor, 2.0, 1.0)
     bound = where(product_time > 2 * work, 3.0, bound)
     longest = where(product_time > 2 * work, product_time - work, work)
     bound = where(gemm_output_time > longest, 4.0, bound)
@@ -499,14 +571,6 @@ def sustained_power(gemm_idle_power, gemm_energy, sustained_time):
 def gemm_metered_time(time, weights_in_turn, meter_window):
     """Time for which a benchmark repeats the product while it reads the power. [s]"""
     return minimum(3000 * weights_in_turn * time, meter_window)
-
-
-gemm_history_share = by_label(
-    "gemm_history_share",
-    f"{DATA}: scales of blocks take longer to prepare than a meter averages over",
-    "dtype",
-    {label: float(label not in ("fp8_block", "fp4")) for label in TYPES},
-)
 
 
 @equation(source="fitted to a B200: the benchmark measures large products first, after a pause")

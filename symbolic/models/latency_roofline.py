@@ -7,9 +7,9 @@ limit allows the energy of the instructions; the energies of bytes and of tensor
 ``gemm``) are not counted. An energy does not depend on the clock, as nobody publishes the voltage
 curves of these boards: under a power limit, the fastest clock is never worse. On a P100, the median
 energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz, and 50 % at 1.33 GHz.
-The time of the slowest unit is a lower bound (the hierarchical roofline). Latency gives another: a
-single warp takes the cycles between its instructions, plus the latencies of its requests (each a
-mean over the levels that serve it); a multiprocessor executes its warps in waves. If both bounds
+The time of the slowest unit is a lower bound (the hierarchical roofline). Latency gives another:
+the longest warp of a block takes the cycles between its instructions, plus the latencies of its
+requests (each a mean over the levels that serve it); blocks run in waves. If both bounds
 are close, neither hides the other completely, so they are joined as the root of the sum of squares.
 The sum of both bounds predicts left-out kernels worse. A norm of order two in place of the slowest
 unit lowers the error of 371 launches on an H100 from 12 to 11 %, but the choices in two tuning
@@ -17,8 +17,8 @@ spaces get worse: the 90th percentile of the slowdown is 1.18 instead of 1.11.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Conflicts of atomics in shared memory, uneven work, and the partial last wave are not modelled. Join
-with ``occupancy``.
+Conflicts of atomics in shared memory, blocks of uneven work, and the partial last wave are not
+modelled. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
 next level, a larger share of each request misses the cache.
@@ -73,6 +73,7 @@ _GUIDE = Guide(
         }
     ),
     conditions=(
+        "issue_interval >= 1",  # a warp issues at most one instruction a cycle
         "fp_insts + sfu_insts <= comp_insts",
         "launch_bytes <= blocks * block_bytes",
         "launch_bytes <= l1_bytes",
@@ -272,9 +273,13 @@ def issue_interval(issue_wait, dependent_latency):
 
 
 @equation(source="Volkov 2016, latency of a warp; issue_interval holds dependent instructions")
-def warp_cycles(issue_interval, total_insts, load_requests, mixed_latency, memory_parallelism):
-    """Cycles of a single warp. [cycles]"""
-    return issue_interval * total_insts + load_requests * mixed_latency / memory_parallelism
+def warp_cycles(
+    issue_interval, total_insts, longest_warp_insts, load_requests, longest_warp_loads,
+    mixed_latency, memory_parallelism,
+):  # fmt: skip
+    """Cycles of the longest warp of a block; the block holds its place so long. [cycles]"""
+    waits = load_requests * longest_warp_loads * mixed_latency / memory_parallelism
+    return issue_interval * total_insts * longest_warp_insts + waits
 
 
 @equation(source="Volkov 2016, Little's law: warps resident over the cycles of one")

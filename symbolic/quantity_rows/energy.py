@@ -191,7 +191,7 @@ def _device(device: str) -> tuple[Quantity, ...]:
         row(f"{device}_full_power", "W", NONNEG, f"dynamic power of the busy {name}", (1, 100)),
         row(f"{device}_time", "s", NONNEG, f"time of the {name}'s share", (0, 10)),
         row(f"{device}_dynamic_power", "W", NONNEG, f"dynamic power of the {name}", (0, 100)),
-        row(f"{device}_flops", "1/s", POS, f"operations per second, {name}", (1e9, 1e12)),
+        row(f"{device}_flops", "FLOP/s", POS, f"operations per second, {name}", (1e9, 1e12)),
     )
 
 
@@ -230,9 +230,9 @@ ENERGY_ROOFLINE = (
     switch("clock_overlap", "none full", "whether cores compute while they wait for memory"),
     row("attained_bandwidth", "B/s", RESULT, "attained DRAM bandwidth", (1e9, 1e12)),
     row("arithmetic_intensity", "1/B", POS, "operations per byte of DRAM", (0.1, 100)),
-    spec("peak_flops", "1/s", POS, "peak operations per second", (1e11, 2e13)),
-    row("bandwidth_flops", "1/s", RESULT, "operations per second that the bandwidth allows"),
-    row("attained_flops", "1/s", RESULT, "attained operations per second", (1e10, 1e13)),
+    spec("peak_flops", "FLOP/s", POS, "peak operations per second", (1e11, 2e13)),
+    row("bandwidth_flops", "FLOP/s", RESULT, "operations per second that the bandwidth allows"),
+    row("attained_flops", "FLOP/s", RESULT, "attained operations per second", (1e10, 1e13)),
     spec("constant_power", "W", NONNEG, "power independent of rates and clocks", (10, 100)),
     spec("energy_per_byte", "J/B", NONNEG, "energy of a byte of DRAM", (1e-11, 1e-9)),
     spec("energy_per_flop", "J", NONNEG, "energy of an operation", (1e-12, 1e-10)),

@@ -34,13 +34,10 @@ def _share_of(name: str, of: str, default: float) -> Quantity:
 
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
     """Return rows for the ends of a 90 % interval of time / predicted time, for unfitted shapes."""
+    meaning = "end of time over its prediction"
     return (
-        row(
-            f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low
-        ),
-        row(
-            f"{model}_error_high", "", RATIO, "upper end of time over its prediction", (1, 3), high
-        ),
+        row(f"{model}_error_low", "", SHARE, f"lower {meaning}", (0.4, 1), low),
+        row(f"{model}_error_high", "", RATIO, f"upper {meaning}", (1, 3), high),
     )
 
 
@@ -51,27 +48,15 @@ PREFILL_NUMBERS = (
     _start("prefill_cast_start_time", "of the cast of queries", 6e-7),
     _share_of("prefill_bf16_share", "the rate of tensor cores, attention in bf16", 0.643),
     _share_of("prefill_fp8_share", "the rate of tensor cores, attention in fp8", 0.456),
-    cost(
-        "prefill_softmax_cycles",
-        "cycle",
-        NONNEG,
-        "cycles of a multiprocessor for the exponential of a score",
-        (0.03, 0.3),
-        0.0929,
-    ),
+    cost("prefill_softmax_cycles", "cycle", NONNEG,
+         "cycles of a multiprocessor for the exponential of a score", (0.03, 0.3), 0.0929),
     _time("prefill_block_time", "of a block of queries without keys", 3.18e-6),
-    resource(
-        "prefill_tail_share",
-        "",
-        SHARE,
-        "share of the longest block that is waited for",
-        (0, 1),
-        0.6,
-    ),
+    resource("prefill_tail_share", "", SHARE, "share of the longest block that is waited for",
+             (0, 1), 0.6),
     cost("prefill_diagonal_keys", "", NONNEG, "dropped keys at the diagonal", (0, 500), 117),
     cost("prefill_window_keys", "", NONNEG, "dropped keys at a window, bf16", (0, 500), 242),
     cost("prefill_fp8_window_keys", "", NONNEG, "dropped keys at a window, fp8", (0, 1000), 319),
-)
+)  # fmt: skip
 
 DECODE_NUMBERS = (
     _start("decode_start_time", "of attention of new tokens", 7.55e-6),
@@ -94,14 +79,13 @@ MOE_NUMBERS = (
     _share_of("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.637),
     _time("moe_tile_time", "of a tile without terms", 1.58e-6),
     _share_of("moe_dram_share", "the printed bandwidth by experts", 0.885),
-    cost(
-        "moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20), 4.9
-    ),
+    cost("moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20),
+         4.9),
     cost("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 11.6),
     cost("moe_token_traffic", "", NONNEG, "times that tokens of all ranks move", (1, 10), 2.67),
     _time("moe_pair_time", "of the sort for a pair of a token and an expert", 4.5e-10),
     _time("moe_expert_time", "of each expert of a rank, fp8_block", 2.02e-7),
-)
+)  # fmt: skip
 
 ATTENTION = (
     size("batch", "", COUNT1, "sequences of one call", (1, 1024)),
@@ -118,21 +102,14 @@ ATTENTION = (
     switch("kv_dtype", "bf16 fp8", "number type of the KV cache"),
     row("kv_element_bytes", "B", POS, "bytes of an element of the KV cache"),
     *_errors("prefill", 0.6, 1.56),
-    resource(
-        "decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8), 1
-    ),
-    resource(
-        "decode_group_fill",
-        "",
-        NONNEG,
-        "blocks per SM from which on the kernel for groups is taken; 0: always",
-        (0, 1),
-        0,
-    ),
+    resource("decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8),
+             1),
+    resource("decode_group_fill", "", NONNEG,
+             "blocks per SM from which on the kernel for groups is taken; 0: always", (0, 1), 0),
     *_errors("decode", 0.45, 2),
-    row("prefill_peak", "1/s", NONNEG, "printed rate of tensor cores for attention"),
+    row("prefill_peak", "FLOP/s", NONNEG, "printed rate of tensor cores for attention"),
     row("prefill_share", "", SHARE, "attained share of prefill_peak"),
-    row("prefill_rate", "1/s", RESULT, "operations per second of attention without a mask"),
+    row("prefill_rate", "FLOP/s", RESULT, "operations per second of attention without a mask"),
     row("prefill_edge_keys", "", NONNEG, "dropped keys at a window"),
     row("prefill_cast_time", "s", NONNEG, "start-up time of casts"),
     row("prefill_dim", "", POS, "elements of a head in products"),
@@ -162,7 +139,7 @@ ATTENTION = (
     row("decode_floor", "s", RESULT, "time below which the machine cannot be"),
     row("decode_merge_time", "s", RESULT, "time of the merge of splits"),
     row("decode_bound", "", COUNT0, "what takes longest in attention of new tokens"),
-)
+)  # fmt: skip
 
 EXPERTS = (
     size("tokens", "", COUNT1, "tokens of one call", (1, 16384)),
@@ -180,7 +157,7 @@ EXPERTS = (
     row("expert_copies", "", COUNT0, "further copies of experts with many tokens", (0, 32), 0),
     switch("gated", "true false", "an expert has a gate: three matrices instead of two"),
     *_errors("moe", 0.77, 2.05),
-    row("moe_peak", "1/s", NONNEG, "printed rate of tensor cores for experts"),
+    row("moe_peak", "FLOP/s", NONNEG, "printed rate of tensor cores for experts"),
     row("moe_share", "", SHARE, "attained share of moe_peak"),
     row("moe_traffic", "", NONNEG, "times that activations move"),
     row("moe_element_bytes", "B", POS, "bytes of a weight or an activation"),
@@ -199,7 +176,7 @@ EXPERTS = (
     ),
     row("moe_expert_tokens", "", RATIO, "tokens of an occupied expert"),
     row("moe_inner_size", "", POS, "inner size of an expert on one rank"),
-    row("moe_rate", "1/s", RESULT, "operations per second of full tiles of experts"),
+    row("moe_rate", "FLOP/s", RESULT, "operations per second of full tiles of experts"),
     row("moe_products_time", "s", RESULT, "time of both grouped products"),
     row("moe_traffic_time", "s", RESULT, "time of sorting, casts, activation and sums"),
     row("moe_operations", "", RESULT, "operations of one rank"),

@@ -51,12 +51,13 @@ MACHINE = (
 
 def _rate(name: str, what: str, least: float, most: float) -> Quantity:
     meaning = f"{what}, of the machine at its boost clock, without sparsity"
-    return resource(name, "1/s", POS, meaning, (least, most))
+    return resource(name, "FLOP/s", POS, meaning, (least, most))
 
 
 def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
     meaning = f"{kind} operations per second of tensor units at the boost clock; 0: none"
-    return resource(name, "1/s", NONNEG, meaning, (5e13, 2e15), default)
+    unit = "OP/s" if name.endswith("_ops") else "FLOP/s"
+    return resource(name, unit, NONNEG, meaning, (5e13, 2e15), default)
 
 
 DEVICE = (

@@ -65,7 +65,7 @@ TRANSIT = (
     row("ms_transition", "", POS, "threads that saturate the memory system", (32, 2048)),
     resource("ms_peak_bandwidth", "B/s", POS, "peak of the memory supply curve, per SM",
              (1e9, 1e11)),
-    resource("cs_peak_flops", "1/s", POS, "peak of the computation demand curve, per SM",
+    resource("cs_peak_flops", "FLOP/s", POS, "peak of the computation demand curve, per SM",
              (1e9, 1e12)),
     row("request_bytes", "B", POS, "bytes of one thread's memory request", (4, 16)),
     row("issued_warp_insts", "", POS, "measured instructions of warps of the GPU", (1000.0, 1e9)),
@@ -76,8 +76,9 @@ TRANSIT = (
     row("dram_writes", "", NONNEG, "measured DRAM writes of threads of one SM", (1000.0, 1e7)),
     row("kernel_time", "s", POS, "run time of the kernel, measured by a profiler", (1e-6, 10)),
     row("measured_ms_throughput", "", RESULT, "requests per cycle, measured", (0.01, 10)),
-    row("predicted_flops", "1/s", RESULT, "predicted operations per second, SM (PCT)", (1e9, 1e11)),
-    row("measured_flops", "1/s", RESULT, "operations per second of one SM, measured (RCT)"),
+    row("predicted_flops", "FLOP/s", RESULT, "predicted operations per second, SM (PCT)",
+        (1e9, 1e11)),
+    row("measured_flops", "FLOP/s", RESULT, "operations per second of one SM, measured (RCT)"),
     row("prediction_accuracy", "", "[-inf, 1]", "one minus the error of the prediction", (0, 1)),
 )  # fmt: skip
 
@@ -190,9 +191,10 @@ THROUGHPUT = (
     row("wide_fp_insts", "", NONNEG, "fused or SIMD floating-point instructions (#VecFP)"),
     row("narrow_fraction", "", SHARE, "share of narrow_fp_insts in narrow and wide", (0, 1)),
     row("wide_fraction", "", SHARE, "share of wide_fp_insts in narrow and wide", (0, 1)),
-    row("peak_narrow", "1/s", POS, "operations per second of scalar units", (1e10, 1e12)),
-    row("peak_wide", "1/s", POS, "operations per second, fused or SIMD", (1e10, 1e13)),
-    row("peak_achievable", "1/s", NONNEG, "peak of the instruction mix (PeakAchi)", (1e10, 1e13)),
+    row("peak_narrow", "FLOP/s", POS, "operations per second of scalar units", (1e10, 1e12)),
+    row("peak_wide", "FLOP/s", POS, "operations per second, fused or SIMD", (1e10, 1e13)),
+    row("peak_achievable", "FLOP/s", NONNEG, "peak of the instruction mix (PeakAchi)",
+        (1e10, 1e13)),
     row("lane_passes", "", RATIO, "times that an instruction of a warp fills the units", (1, 4)),
     row("dependency_factor", "", RATIO, "slowdown by waits for results (DEP_Effect)", (1, 8)),
     row("perfect_cycles", "cycle", NONNEG, "cycles of a warp's floating point", (10, 1e5)),
@@ -218,12 +220,12 @@ THROUGHPUT = (
     row("overhead_fraction", "", "[-inf, inf]", "share of cycles of other computation"),
     row("idle_fraction", "", RESULT, "share of cycles that wait for memory"),
     row("exposed_mem_ratio", "", RESULT, "idle over serial memory cycles (Fig. 113)"),
-    row("flops", "1/s", RESULT, "floating-point operations per second", (1e9, 1e12)),
-    row("flops_without_memory", "1/s", RESULT, "flops without memory time"),
-    row("flops_without_ilp", "1/s", RESULT, "flops without memory time and ILP"),
-    row("flops_l1", "1/s", RESULT, "flops if L1 serves all requests"),
-    row("flops_l2", "1/s", RESULT, "flops if L2 serves all requests"),
-    row("flops_dram", "1/s", RESULT, "flops if DRAM serves all requests"),
+    row("flops", "FLOP/s", RESULT, "floating-point operations per second", (1e9, 1e12)),
+    row("flops_without_memory", "FLOP/s", RESULT, "flops without memory time"),
+    row("flops_without_ilp", "FLOP/s", RESULT, "flops without memory time and ILP"),
+    row("flops_l1", "FLOP/s", RESULT, "flops if L1 serves all requests"),
+    row("flops_l2", "FLOP/s", RESULT, "flops if L2 serves all requests"),
+    row("flops_dram", "FLOP/s", RESULT, "flops if DRAM serves all requests"),
     row("category", "", "whole [1, 10]", "bottleneck category: warps, bandwidth, departures"),
     row("bandwidth_excess", "", RATIO, "demand over the bandwidth's supply (alpha)", (1, 4)),
     row("suggested_sms", "", COUNT1, "most SMs that the bandwidth supplies"),
@@ -233,11 +235,8 @@ THROUGHPUT = (
 
 
 LAUNCH = (
-    switch(
-        "dispatch",
-        "hardware loop queue",
-        "who assigns blocks: the hardware, a loop in each block, or a queue of persistent warps",
-    ),
+    switch("dispatch", "hardware loop queue", "who assigns blocks: the hardware, a loop in each "
+           "block, or a queue of persistent warps"),
     switch("sharing", "none rate", "slowdown by resident warps: none, or a shared rate"),
     row("simulated_launches", "", COUNT1, "launches simulated for a shared rate", (100, 4e3), 1000),
     row("alike", "", SHARE, "probability that an item repeats the work of its neighbour", None, 0),
@@ -275,13 +274,14 @@ LAUNCH = (
     row("idle_energy", "J", NONNEG, "energy of slots that wait for the end"),
     row("launch_energy_mean", "J", NONNEG, "mean energy of a launch"),
     row("deadline", "s", POS, "time by which a launch should end", (1e-6, 1)),
-)
+)  # fmt: skip
 
 _PER_BYTE = "operations per byte of the"
 
 
 def _ceiling(name: str, kind: str, domain: str = NONNEG) -> Quantity:
-    return row(f"{name}_ceiling", "1/s", domain, f"peak operations per second, {kind}")
+    unit = "OP/s" if "integers" in kind else "FLOP/s"
+    return row(f"{name}_ceiling", unit, domain, f"peak operations per second, {kind}")
 
 
 ROOFLINE = (
@@ -299,10 +299,10 @@ ROOFLINE = (
     _ceiling("tensor_fp16", "tensor units of half precision"),
     _ceiling("tensor_fp8", "tensor units, FP8"),
     _ceiling("tensor_int8", "tensor units, 8-bit integers"),
-    row("l2_roof", "1/s", RESULT, "operations per second that the L2 cache allows"),
-    row("l1_roof", "1/s", RESULT, "operations per second that the L1 caches allow"),
-    row("pipe_roof", "1/s", RESULT, "operations per second that the pipes allow"),
-    row("attainable_flops", "1/s", RESULT, "operations per second below the roofs"),
+    row("l2_roof", "FLOP/s", RESULT, "operations per second that the L2 cache allows"),
+    row("l1_roof", "FLOP/s", RESULT, "operations per second that the L1 caches allow"),
+    row("pipe_roof", "FLOP/s", RESULT, "operations per second that the pipes allow"),
+    row("attainable_flops", "FLOP/s", RESULT, "operations per second below the roofs"),
 )
 
 LATENCY_ROOFLINE = (
@@ -310,6 +310,10 @@ LATENCY_ROOFLINE = (
     less("l2_bytes", "B", NONNEG, "bytes that the L2 cache moves", (1e6, 1e10), "dram_bytes"),
     less("l1_bytes", "B", NONNEG, "bytes requested from the L1 cache", (1e6, 1e11), "l2_bytes"),
     less("load_requests", "", NONNEG, "requests that a warp waits for", (0, 300), "mem_insts"),
+    less("longest_warp_insts", "", RATIO, "instructions of a block's longest warp over the mean",
+         (1, 8), 1),
+    less("longest_warp_loads", "", RATIO, "requests of a block's longest warp over the mean",
+         (1, 8), 1),
     less("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
     less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
     less("atomic_words", "", NONNEG, "words that the atomics of a warp change", (0, 1e3), 0),
@@ -342,7 +346,7 @@ LATENCY_ROOFLINE = (
     row("l1_miss_share", "", SHARE, "share of bytes that miss the L1 cache"),
     row("l2_miss_share", "", SHARE, "share of bytes that miss the L2 cache"),
     row("mixed_latency", "cycle", NONNEG, "mean latency of a request over caches and DRAM"),
-    row("warp_cycles", "cycle", NONNEG, "cycles of a single warp"),
+    row("warp_cycles", "cycle", NONNEG, "cycles of the longest warp of a block"),
     row("latency_bound_time", "s", RESULT, "time if only the latency of warps limited the kernel"),
     row("issue_time", "s", RESULT, "time of the instruction schedulers"),
     row("fp_time", "s", RESULT, "time of floating-point units"),
@@ -352,7 +356,7 @@ LATENCY_ROOFLINE = (
     row("l1_time", "s", RESULT, "time of the L1 cache and shared memory"),
     row("l2_time", "s", RESULT, "time of the L2 cache"),
     row("dram_time", "s", RESULT, "time of DRAM"),
-    row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
+    row("tensor_rate", "FLOP/s", NONNEG, "operations per second of tensor units, for the type"),
     row("tensor_time", "s", RESULT, "time of tensor units"),
     row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
     row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),

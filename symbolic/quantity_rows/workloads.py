@@ -1,5 +1,7 @@
 """Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
+from dataclasses import replace
+
 from stochastic.work.families import FAMILIES
 from symbolic.quantity import (
     COUNT0,
@@ -34,7 +36,8 @@ def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
 WORKLOAD = (
     switch("printed", "false true", "use the equations exactly as printed"),
     size("elements", "", COUNT1, "work items, one thread each", (1e4, 1e8)),
-    row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+    replace(row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
+            step="warp_size"),
     row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
     row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
     row("block_y", "", COUNT1, "threads of a block along y", (1, 64)),
@@ -193,40 +196,15 @@ GEMM = (
     row("gemm_limited_cost", "s", NONNEG, "time of an operation at the power limit"),
     resource("gemm_output_ratio", "", POS,
              "rate at which results and casts move to the L2 cache, over gemm_dram_rate", (0.5, 5)),
-    *(
-        resource(
-            f"gemm_{label}_share",
-            "",
-            "(0, 1]",
-            f"attained share of the rate of tensor cores, {label}",
-            (0.3, 1),
-            share,
-        )
-        for label, share in _GEMM_SHARES.items()
-    ),
-    *(
-        cost(
-            f"gemm_{label}_cast_time",
-            "s",
-            NONNEG,
-            f"start-up time of the cast of activations to {label}",
-            (1e-6, 2e-5),
-            time,
-        )
-        for label, time in _GEMM_CAST_TIMES.items()
-    ),
-    *(
-        row(
-            f"gemm_{label}_error_{end}",
-            "",
-            POS,
-            f"{end}er end of 90 % of the times over their predictions, {label}",
-            (0.5, 2),
-            default,
-        )
-        for label in _GEMM_SHARES
-        for end, default in _GEMM_ERRORS.items()
-    ),
+    *(resource(f"gemm_{label}_share", "", "(0, 1]",
+               f"attained share of the rate of tensor cores, {label}", (0.3, 1), share)
+      for label, share in _GEMM_SHARES.items()),
+    *(cost(f"gemm_{label}_cast_time", "s", NONNEG,
+           f"start-up time of the cast of activations to {label}", (1e-6, 2e-5), time)
+      for label, time in _GEMM_CAST_TIMES.items()),
+    *(row(f"gemm_{label}_error_{end}", "", POS,
+          f"{end}er end of 90 % of the times over their predictions, {label}", (0.5, 2), default)
+      for label in _GEMM_SHARES for end, default in _GEMM_ERRORS.items()),
     # --- power, fitted to a B200 by docs/gemm_fits.py
     spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
     spec("gemm_idle_power_share", "", SHARE, "power between operations, of board_power",
@@ -253,12 +231,12 @@ GEMM = (
     # --- results
     row("gemm_error_low", "", POS, "lower end of time over its prediction"),
     row("gemm_error_high", "", POS, "upper end of time over its prediction"),
-    row("gemm_peak", "1/s", NONNEG, "printed rate of tensor cores for the number type"),
+    row("gemm_peak", "FLOP/s", NONNEG, "printed rate of tensor cores for the number type"),
     row("gemm_share", "", SHARE, "attained share of gemm_peak, full tiles"),
     row("gemm_cast_time", "s", NONNEG, "start-up time of the cast of activations"),
     row("element_bytes", "B", POS, "bytes of an element", (0.5, 8), 2),
     row("gemm_cast_bytes", "B", NONNEG, "bytes that the cast of an activation moves"),
-    row("gemm_rate", "1/s", RESULT, "operations per second of full tiles"),
+    row("gemm_rate", "FLOP/s", RESULT, "operations per second of full tiles"),
     row("gemm_operand_rate", "B/s", POS, "bytes of operands per second of a multiprocessor"),
     row("weight_bytes", "B", RESULT, "bytes of the weights"),
     row("activation_bytes", "B", RESULT, "bytes of the activations, after a cast"),
@@ -269,12 +247,23 @@ GEMM = (
     row("gemm_dram_rate", "B/s", POS, "attained bandwidth of DRAM"),
     row("product_cost", "s", RESULT, "time of the best tile and split, for each operation"),
     row("product_time", "s", RESULT, "time of the best tile and split"),
+    row("gemm_tile", "", "whole [0, 29]", "assumed tile of a multiprocessor, parts of its sums"),
+    row("gemm_tile_rows", "", COUNT1, "rows of the tile of a multiprocessor"),
+    row("gemm_tile_columns", "", COUNT1, "columns of the tile of a multiprocessor"),
+    row("gemm_splits", "", COUNT1, "blocks that share the sums of a tile (split-K)"),
+    row("gemm_depth_step", "", COUNT1, "terms of a sum in 128 bytes; depths are multiples"),
+    row("gemm_blocks", "", COUNT1, "blocks of a product"),
+    row("gemm_waves", "", COUNT1, "waves of tiles, one tile on each multiprocessor"),
+    row("gemm_last_wave_share", "", SHARE, "share of multiprocessors busy in the last wave"),
+    row("gemm_tensor_time", "s", RESULT, "time of the tensor cores for the best tile"),
+    row("gemm_operand_time", "s", RESULT, "time to read operands through the L2 cache"),
+    row("gemm_dram_time", "s", RESULT, "time of DRAM to send operands"),
     row("gemm_output_time", "s", RESULT, "time of results and casts"),
     row("gemm_operations", "", POS, "operations of the product"),
     row("gemm_floor", "s", RESULT, "time below which the machine cannot be"),
     row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
     row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
     row("gemm_bound", "", COUNT0, "what takes longest in a product"),
-    row("gemm_flops", "1/s", RESULT, "operations per second of the product"),
+    row("gemm_flops", "FLOP/s", RESULT, "operations per second of the product"),
     row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
 )  # fmt: skip

@@ -123,6 +123,7 @@ limits of what a text may hold
     sweeps/store/*.py _MAX_BYTES
     symbolic/errors.py
     symbolic/json_text.py
+    symbolic/node.py _READABLE_SIZE
     symbolic/file_access.py
     symbolic/expression.py MAX_DEPTH MAX_OPERATORS
     symbolic/ops.py MAX_POWER

@@ -150,15 +150,18 @@ def check(case: Case) -> Advice | None:
         assert case.levers in ("all", move.lever), move
         assert not re.search(r" (to|from) (inf|nan|-)\b", str(move)), str(move)
         assert not (move.helps and move.artefact), move
-        if math.isnan(move.until):
-            continue
-        place = _place(case, move)
-        for name, value in place.items():
-            assert model.quantity(name).domain.contains(value), (case, str(move))
-            limit = machine_values.get(LIMITS.get(name, ""), math.inf)
-            free = isinstance(limit, str) or LIMITS.get(name) in case.point
-            assert free or value <= limit, (case, str(move))
-        _check_at(case, advice, str(move), place, move.gain, limits)
+        for end, gain in ((move.until, move.gain), (move.end, move.end_gain)):
+            if math.isnan(end):
+                continue
+            place = _place(case, move, end)
+            for name, value in place.items():
+                assert model.quantity(name).domain.contains(value), (case, str(move))
+                limit = machine_values.get(LIMITS.get(name, ""), math.inf)
+                free = isinstance(limit, str) or LIMITS.get(name) in case.point
+                assert free or value <= limit, (case, str(move))
+            _check_at(case, advice, str(move), place, gain, limits)
+            way = 1 if move.direction == "raise" else -1
+            assert math.isnan(move.until) or (end - move.until) * way >= 0, (case, str(move))
     for suggestion in advice.suggestions:
         value, name, gain = suggestion.value, suggestion.of, suggestion.gain
         if isinstance(value, float) and gain is not None and name != advice.goal:
@@ -167,11 +170,11 @@ def check(case: Case) -> Advice | None:
     return advice
 
 
-def _place(case: Case, move: Move) -> dict[str, float]:
+def _place(case: Case, move: Move, end: float) -> dict[str, float]:
     if not move.together:
-        return {move.quantity: move.until}
+        return {move.quantity: end}
     names = (move.quantity, *move.together)
-    return {name: case.there(name)[name] * (move.until / move.value) for name in names}
+    return {name: case.there(name)[name] * (end / move.value) for name in names}
 
 
 def _check_at(

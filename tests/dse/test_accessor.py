@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pint
 import pytest
 import xarray as xr
 
@@ -96,6 +97,64 @@ def test_verbs_of_a_dataset_are_those_of_the_library() -> None:
         xr.Dataset({"a": 1}).dse.explain()
     with pytest.raises(dse.DseError, match="thread"):
         run.dse.explain({"thread": 64})
+
+
+KINDS = ("run", "lazy", "store", ".nc", ".zarr")
+
+
+def dataset(kind: str, folder: Path, study: Any) -> xr.Dataset:
+    """Return the Dataset of a study: of a run, of a lazy run, of a store, or read from a file."""
+    if kind == "lazy":
+        return study.lazy()
+    if kind == "store":
+        return study.run(store=folder / "store.zarr")
+    if kind == "run":
+        return study.run()
+    return dse.open(dse.export(study.run(), folder / f"file{kind}"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_member_works_on_each_kind_of_dataset(kind: str, tmp_path: Path) -> None:
+    study = transit(outputs=["ms_throughput", "cs_throughput", "bound"])
+    ds, run = dataset(kind, tmp_path, study), study.run()
+    assert ds.dse.study.text() == study.text()
+    assert ds.dse.identity == run.dse.identity
+    assert ds.dse.labels("bound").values.tolist() == run.dse.labels("bound").values.tolist()
+    best = ds.dse.optimum(maximize="ms_throughput")
+    assert best.threads == study.optimum(maximize="ms_throughput").threads == 1024
+    goals: dict[str, Any] = {"maximize": ["ms_throughput"], "minimize": ["threads"]}
+    assert ds.dse.pareto(**goals).threads.values.tolist() == [64, 256, 1024]
+    assert str(ds.dse.explain(best)) == str(study.explain(threads=1024))
+    assert str(ds.dse.advise({"threads": 256})) == str(study.advise(threads=256))
+    assert "Attributes" in ds.dse._repr_html_()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_of_pint(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("pint_xarray")
+    given: dict[str, Any] = {"machine": "gtx280", "workload": "svm"}
+    given |= {"set": {"threads_per_block": 256}, "axes": {"core_clock": ["1 GHz", "1.3 GHz"]}}
+    study = dse.Study(model="ipp", outputs=["time", "case"], **given)
+    ds = dataset(kind, tmp_path, study).dse.quantify()
+    assert str(ds.time.pint.units) == "second"
+    in_ms = ds.time.pint.to("ms").max().pint.dequantify()
+    assert float(in_ms) == pytest.approx(1000 * float(study.run().time.max()))
+    assert ds.case.pint.units is None
+
+
+def test_units_of_pint_need_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pint_xarray", None)
+    with pytest.raises(dse.DseError, match=r"pip install 'simt-dse\[pint\]'"):
+        transit().run().dse.quantify()
+
+
+def test_pint_knows_every_unit() -> None:
+    registry = pint.UnitRegistry()
+    rows = [row for model in dse.models().values() for row in model.quantities.values()]
+    units = {str(row.unit or "1") for row in rows}
+    assert {"1", "s", "B", "cycle", "1/s", "A/V^2"} <= units
+    for unit in units:
+        registry.parse_units("" if unit == "1" else unit)
 
 
 def test_a_notebook_folds_the_attributes() -> None:

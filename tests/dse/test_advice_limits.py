@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -312,20 +313,72 @@ def test_a_move_ends_where_it_helps_no_more(name: str, expected: float) -> None:
     )[name]
     assert move.until == expected
     assert move.gain > 1.01
-    assert "changes no more" in move.limit
+    is_shipped = move.lever == "designer" and max(shipped_values(name)) == expected
+    assert ("largest value of any shipped" if is_shipped else "changes no more") in move.limit
 
 
-def test_a_time_that_only_approaches_its_limit_has_no_such_end() -> None:
-    move = dse.advise(
-        "occupancy + latency_roofline + footprint",
-        machine="h100_pcie",
-        workload="examples/kernels/triad.toml",
-    )["issue_wait"]
+def test_a_time_that_only_approaches_its_limit_ends_where_a_doubling_gains_little() -> None:
+    """More requests in flight per warp: the gain tends to 1.07, most of it comes at once."""
+    given = {"machine": "h100_pcie", "workload": TRIAD}
+    move = dse.advise(GPU, **given)["mem_strength"]
     assert math.isnan(move.until)
+    times = [time_of(**given, mem_strength=move.value * n) for n in (1, 1e9)]
+    assert move.gain == pytest.approx(times[0] / times[1], rel=1e-6)
+    for_end, half, twice = (time_of(**given, mem_strength=move.end * n) for n in (1, 0.5, 2))
+    assert move.end_gain == pytest.approx(times[0] / for_end)
+    assert for_end / twice < 1.01 < half / for_end
+    assert move.end_limit == "where twice the value gains less than 1 % more"
+
+
+def time_of(**given: Any) -> float:
+    return float(dse.evaluate(GPU, **given).time)
+
+
+def test_a_move_goes_on_past_a_border_where_times_add_as_squares() -> None:
+    """More bandwidth was listed with a gain of 1.001, up to where latency takes over."""
+    given = {"machine": "h100_pcie", "workload": TRIAD, "mem_latency_nominal": 1720}
+    advice = dse.advise(GPU, **given)
+    move = advice["mem_bandwidth"]
+    assert (move.next_bound, move.gain < 1.01) == ("latency", True)
+    gains = [each.end_gain for each in advice.moves if each.helps]
+    assert gains == sorted(gains, reverse=True), "the gain at the end decides the order"
+    here, there = time_of(**given), time_of(**given, mem_bandwidth=move.end)
+    assert move.end_gain == pytest.approx(here / there)
+    assert move.end_gain > 1.29
+    most = max(shipped_values("mem_bandwidth"))
+    assert move.end <= most
+    assert time_of(**given, mem_bandwidth=most) == pytest.approx(there), "more changes nothing"
+    assert f"gain {move.end_gain:.6g} up to" in str(advice)
+
+
+def test_no_move_goes_on_past_a_border_where_the_slowest_term_is_the_time() -> None:
+    advice = dse.advise(
+        "transit", threads=100, intensity=10, lanes_width=32, ms_peak=1, mem_latency=600
+    )
+    assert len(advice.moves) == 2
+    assert all(move.end == move.until and move.end_gain == move.gain for move in advice.moves)
+
+
+@pytest.mark.parametrize("threads", [256, 100])
+def test_threads_of_a_block_move_by_whole_warps(threads: int) -> None:
+    """607 threads were proposed, which need as many warps as 608."""
+    given = {"machine": "h100_pcie", "workload": BODIES, "threads_per_block": threads}
+    moves = [m for m in dse.advise(GPU, **given).moves if m.quantity == "threads_per_block"]
+    assert any(move.direction == "raise" for move in moves)
+    assert all(move.until % 32 == 0 for move in moves)
+    (up,) = (move for move in moves if move.direction == "raise")
+    assert (up.value, up.until > threads) == (threads, True)
+    assert up.gain == pytest.approx(time_of(**given) / time_of(**given | {up.quantity: up.until}))
+
+
+def test_a_warp_issues_at_most_one_instruction_a_cycle() -> None:
+    move = helping_moves("h100_sxm")["issue_wait"]
+    given = {"machine": "h100_sxm", "workload": BODIES, "issue_wait": move.end}
+    assert float(dse.evaluate(GPU, outputs=["issue_interval"], **given).issue_interval) == 1
 
 
 GPU = "occupancy + latency_roofline + footprint"
-BODIES = "examples/kernels/bodies.toml"
+BODIES, TRIAD = "examples/kernels/bodies.toml", "examples/kernels/triad.toml"
 
 
 def helping_moves(machine: str, goal: str = "time") -> dict[str, Move]:

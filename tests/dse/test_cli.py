@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import xarray as xr
 from click.testing import CliRunner, Result
 
 import dse
@@ -44,6 +46,19 @@ def test_run_tells_what_how_fast_which_and_where(run: Run) -> None:
     assert "dataset: out.zarr" in text
     ds = dse.open("out.zarr")
     assert dict(ds.sizes) == {"threads_per_block": 3, "active_sms": 7}
+
+
+def test_run_shows_constraints_of_the_best_and_no_constant_axis(run: Run) -> None:
+    text = Path("study.toml").read_text().replace("[axes]", '[axes]\nworkload = ["svm"]')
+    Path("one.toml").write_text(text.replace('workload = "svm"\n', ""))
+    command = ("--minimize", "time", "--where", "active_sms <= 14")
+    lines = run("run", "one.toml", *command).stdout.splitlines()
+    place = lines.index("best, minimize time, where active_sms <= 14:")
+    assert "workload" not in lines[place + 1]
+    assert "active_sms" in lines[place + 1]
+    assert any(line.split() == ["workload", "1", "svm"] for line in lines)
+    rows = json.loads(run("run", "one.toml", *command, "--json").stdout)["best"]["rows"]
+    assert rows[0]["workload"] == "svm"
 
 
 def test_run_in_json(run: Run) -> None:
@@ -214,6 +229,18 @@ def test_export(run: Run, ending: str) -> None:
         assert copy.equals(ds)
         assert copy.attrs["identity"] == ds.attrs["identity"]
     assert "exists: remove it" in run("export", "out.zarr", f"copy.{ending}", status=2).stderr
+    if ending == "csv":
+        assert '"computation bound"' in Path("copy.csv").read_text()
+    elif ending == "parquet":
+        assert "computation bound" in set(pd.read_parquet("copy.parquet").case)
+    else:
+        assert "computation_bound" in xr.open_dataset(f"copy.{ending}").case.attrs["flag_meanings"]
+
+
+def test_export_of_many_rows_recommends_parquet(run: Run) -> None:
+    advice = "a million rows, take Parquet"
+    assert advice in " ".join(run("export", "--help").stdout.split())
+    assert "prefer them for more than a million rows" in " ".join(str(dse.export.__doc__).split())
 
 
 def test_models(run: Run) -> None:

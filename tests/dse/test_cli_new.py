@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -120,8 +121,8 @@ def test_a_shipped_study_is_run_by_its_name(
     assert "does not exist" in run("plan", "transit-tours", status=2).stderr
 
 
-def answer_questions(folder: Path, *answers: str) -> str:
-    """Run `dse new` on a new terminal; return its standard output."""
+def answer_questions(folder: Path, *answers: str) -> tuple[str, str]:
+    """Run `dse new` on a new terminal; return its standard output, and the text on the terminal."""
     here, there = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.Popen(
@@ -135,22 +136,32 @@ def answer_questions(folder: Path, *answers: str) -> str:
     )
     os.close(there)
     os.write(here, "".join(f"{answer}\n" for answer in answers).encode())
+    prompts = ""
+    with suppress(OSError):  # of a terminal that is closed
+        while text := os.read(here, 1 << 16):
+            prompts += text.decode().replace("\r", "")
     printed, _ = done.communicate(timeout=120)
     os.close(here)
-    assert done.returncode == 0, printed
-    return printed
+    assert done.returncode == 0, printed + prompts
+    return printed, prompts
 
 
 def test_three_questions_on_a_terminal_give_a_study_that_runs(run: Run, tmp_path: Path) -> None:
-    again = ("svm", "gtx 280", "clock"), ("", "gtx280", "clocks"), ("", "", "clock")
-    printed = answer_questions(
-        tmp_path, "svmm", "gtx280", "clock", *(a for row in again for a in row)
+    printed, prompts = answer_questions(
+        tmp_path, "svmm", "svm", "gtx 281", "gtx 280", "best", "clock"
     )
     assert "study2.toml" in printed
+    places = [prompts.index(text) for text in ("'svmm' is no kernel", "'gtx 281' is no machine",
+              "'best' is not one of")]  # fmt: skip
+    assert places == sorted(places)
+    assert [prompts.count(f"Which {what}") for what in ("machine", "question")] == [2, 2]
     best = json.loads(run("run", "study2.toml", "--json", "--progress", "none").stdout)
     assert best["points"] == 6
     assert best["best"]["rows"][0]["core_clock"] == pytest.approx(1.3e9)
-    assert "study3.toml" in answer_questions(tmp_path, "", "", "")
+    printed, prompts = answer_questions(tmp_path, "", "", "")
+    assert "study3.toml" in printed
+    assert "\n  shape   How does the result depend on the size" in prompts
+    assert "block size" not in prompts
     answer = json.loads(run("run", "study3.toml", "--json", "--progress", "none").stdout)
     assert len(answer["best"]["rows"]) == answer["points"] > 1  # one for each size
 
@@ -191,9 +202,10 @@ def test_a_kernel_is_counted_with_the_launch_in_its_source(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kernels = Path(__file__).parents[2] / "examples" / "kernels"
-    for name, axis in (("axpy.cu", "threads_per_block"), ("gemm.cu", "core_clock")):
+    cases = ("axpy.cu", "block", "threads_per_block"), ("gemm.cu", "clock", "core_clock")
+    for name, question, axis in cases:
         Path("k.toml").write_text(count_kernel(kernels / name, "h100_sxm"))
-        Path("s.toml").write_text(draft_study("k.toml", "h100_sxm", "best", "s.toml"))
+        Path("s.toml").write_text(draft_study("k.toml", "h100_sxm", question, "s.toml"))
         study = dse.Study.from_toml("s.toml")
         assert [*study.axes] == [axis]  # the counts of gemm hold for one block
         assert study.optimum(minimize="time").time > 0

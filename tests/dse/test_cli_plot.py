@@ -49,7 +49,7 @@ DRAWN = {
         "--model launch --set slots=4 --set lanes=4 --set warps_per_block=2 --set step_time=1 "
         "--set distribution=uniform:2,9 --axis blocks=6,10",
     ),
-    "importance": "study.toml --quantity time --at active_sms=16 --at threads_per_block=128",
+    "importance": "study.toml --quantity time --at active_sms=16,threads_per_block=128",
     "slots": "--set slots=4 --set lanes=4 --set warps_per_block=2 --set blocks=6 "
     "--set step_time=1 --set distribution=uniform:2,9",
     "chances": "uncertain.toml --maximize cs_throughput-threads/128",

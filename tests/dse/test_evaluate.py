@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from typing import Any
@@ -265,3 +266,25 @@ def test_a_dimension_named_after_an_output() -> None:
     bandwidth = xr.DataArray([1e9, 2e9], dims="time")
     with pytest.raises(DseError, match="time"):
         dse.evaluate("mwp_cwp", **{**WORKED, "mem_bandwidth": bandwidth})
+
+
+def test_a_list_of_machines_or_workloads_is_a_dimension() -> None:
+    """Each entry of a list gives the values that it gives alone, over arrays too."""
+    machines, workloads = ["gtx280", "8800gt"], ("svm", "cmem")
+    point: dict[str, Any] = {"threads_per_block": [64.0, 256.0]}
+    every = dse.evaluate("ipp", machine=machines, workload=workloads, **point)
+    assert every.time.dims == ("machine", "workload", "dim_0")
+    for machine, workload in itertools.product(machines, workloads):
+        alone = dse.evaluate("ipp", machine=machine, workload=workload, **point)
+        part = every.sel(machine=machine, workload=workload)
+        # inputs of an equation that some workload replaces are no outputs of all
+        assert set(alone.data_vars) - set(part.data_vars) <= {"misc_insts", "fp_fused_insts"}
+        for name in part.data_vars:
+            values = np.broadcast_to(part[name], alone[name].shape)
+            np.testing.assert_array_equal(values, alone[name])
+    scalar = dse.evaluate("ipp", machine=machines, workload="svm", threads_per_block=256)
+    assert "interval" not in scalar.time.attrs
+    wrong: Any
+    for wrong in ([], ["gtx280", "gtx280"], ["gtx28"], [3]):
+        with pytest.raises(DseError, match="machine"):
+            dse.evaluate("ipp", machine=wrong, workload="svm", **point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import defaultdict
 from math import ceil, prod
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import dse
+from tests.dse.conftest import Run
 from tests.dse.test_kernel_source import compiling
 
 ROOT = Path(__file__).parents[2]
@@ -125,3 +127,17 @@ def test_counts_equal_the_counters_of_an_h100(kernel: str) -> None:
     expect(counted, sync_insts=each.get("BAR", 0), fp_fused_insts=each.get("FFMA", 0))
     accesses = each.get("LDG", 0) + each.get("STG", 0) + each.get("REDG", 0)
     assert counted["global_insts"] == pytest.approx(accesses, rel=0.002)
+
+
+@compiling
+def test_the_command_reads_the_launch_in_the_source(run: Run) -> None:
+    kernel = str(KERNELS / "stencil2d.cu")
+    given = ("--set", "width=8192,height=8192", "--block", "32,8", "--grid",
+             "ceil(width / block_x),ceil(height / block_y)")  # fmt: skip
+    assert run("kernel", kernel).stdout == run("kernel", kernel, *given).stdout
+    other = json.loads(run("kernel", kernel, "--block", "64,4", "--json").stdout)
+    assert other["values"]["threads_per_block"] == 256
+    assert (
+        json.loads(run("kernel", kernel, "--set", "width=64", "--json").stdout)["values"]
+        != (other["values"])
+    )

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import json
 import math
 import re
 import threading
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -26,18 +29,25 @@ import dse
 from dse import DseError, Study
 from dse.catalog.entries import shipped_values
 from dse.cli import main
-from dse.page.data import figure_data, formula_text
+from dse.page.data import figure_data, formula_tree
 from dse.page.page import make_server
 from dse.plots.style import meaning_of
-from symbolic.expression import parse, parse_value
+from stochastic import Pmf
+from symbolic.answer import PREFIXED_UNITS, value_text
+from symbolic.expression import parse_value
+from symbolic.library import available_models, load_model
+from symbolic.node import is_readable
+from symbolic.ops import NUMERIC, interpret_arrays, reference
 from symbolic.quantities import TABLE
 from tests.browser import Browser, needs_chromium
 from tests.long import long
-from tests.one_source.exploring import check
+from tests.one_source.exploring import check, check_study
 from tests.one_source.javascript import subjects
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "examples" / "transit-tour.toml"
+#: The studies of the interactive pages in the documentation.
+EXPLORERS = [*sorted((ROOT / "docs/explore").glob("*.toml")), ROOT / "examples/roofline.toml"]
 #: Labels, a switch, a zip, formulas and a constraint in one study.
 MIXED: dict[str, Any] = {
     "model": "occupancy + mwp_cwp",
@@ -99,6 +109,15 @@ def state(page: Browser, text: str) -> Any:
 @pytest.mark.parametrize("subject", SOME, ids=lambda one: one.model.name)
 def test_every_output_of_a_model(subject: Any, page: Browser, tmp_path: Path) -> None:
     assert check(subject, page, tmp_path, 40) > 100
+
+
+@needs_chromium
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=long)])
+@pytest.mark.parametrize("path", EXPLORERS, ids=lambda path: path.stem)
+def test_every_output_of_an_explorer(path: Path, count: int, page: Browser, tmp_path: Path) -> None:
+    assert check_study(path, page, tmp_path, count, seed=count) >= 5 * count
+    assert page.errors == []
+    assert page.requests == [(tmp_path / f"{path.stem}.html").as_uri()]
 
 
 def values_of(study: Study, names: list[str]) -> dict[str, np.ndarray[Any, Any]]:
@@ -266,23 +285,69 @@ def test_the_best_is_that_at_what_it_is_asked_for_each_of(tour: Browser) -> None
 
 
 @needs_chromium
-def test_what_moves_an_output_is_its_elasticity(tour: Browser) -> None:
-    result = tour.run(
-        "explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])"
+@pytest.mark.parametrize(
+    ("stem", "output", "point"),
+    [
+        ("transit", "ms_throughput", {"threads": 1024, "intensity": 8}),
+        ("transit", "cs_throughput", {"threads": 320, "intensity": 16}),
+        (
+            "mwp-cwp",
+            "time",
+            {"workload": "svm", "machine": "gtx280", "threads_per_block": 128} | {"active_sms": 20},
+        ),
+        ("energy", "energy", {"workload": "svm", "active_sms": 16, "core_clock": 1e9}),
+        ("tensor", "gemm_flops", {"product_rows": 4096, "dtype": "bf16"}),  # at a step
+        ("tensor", "gemm_flops", {"product_rows": 4160, "dtype": "fp8"}),
+    ],
+)
+def test_what_moves_an_output_is_its_elasticity(
+    stem: str, output: str, point: dict[str, Any], page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / f"docs/explore/{stem}.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for name, value in point.items():
+        to = json.dumps(value)
+        move = (
+            f"LEVERS.get('{name}').move(here, LEVERS.get('{name}').categories.indexOf({to}))"
+            if isinstance(value, str)
+            else f"LEVERS.get('{name}').put(here, {to})"
+        )
+        state(page, f"{move}; changed();")
+    result = page.run(
+        f"explorer.movers('{output}').map((one) => [one.lever.name, "
+        "String(one.down.slope), String(one.up.slope)])"
     )
-    assert result == [["ms_peak", pytest.approx(1)]]
-    state(tour, "LEVERS.get('threads').put(here, 320); changed();")
-    result = dict(
-        tour.run("explorer.movers('ms_throughput').map(({ lever, slope }) => [lever.name, slope])")
+    at = page.run(
+        "Object.fromEntries(explorer.data.axes.map(({ name, labels }) => "
+        "[name, labels?.[explorer.here.at[name]] ?? explorer.LEVERS.get(name).now(explorer.here)]))"
     )
-    point = {"intensity": 20, "threads": 320}
-    ds = Study.from_toml(TOUR).sensitivity(output="ms_throughput", at=point)
-    known = {
-        name: float(v)
-        for name, v in zip(ds.input.values, ds.elasticity.values.reshape(-1), strict=True)
-    }
-    for name, slope in result.items():
-        assert slope == pytest.approx(known[name], rel=1e-2)
+    ds = study.sensitivity(output=output, at=at)
+    sides = np.stack([ds.elasticity_down.values.reshape(-1), ds.elasticity_up.values.reshape(-1)])
+    known = dict(zip(ds.input.values.tolist(), sides.T.tolist(), strict=True))
+    shown = {*page.run("[...explorer.LEVERS.keys()]")}  # a default is no input of a page
+    moved = {n for n in shown & known.keys() if np.abs(np.nan_to_num(known[n])).max() > 1e-9}
+    got = {name: [float(down), float(up)] for name, down, up in result}
+    assert got.keys() >= moved
+    assert got
+    for name, both in got.items():
+        if name not in known:  # it is a formula of the study, which Python replaces by its inputs
+            assert page.run(f"explorer.data.definitions.{name}.variants[0].kind") == "formula"
+            continue
+        assert both == pytest.approx(known[name], rel=1e-6, abs=1e-7, nan_ok=True), name
+
+
+@needs_chromium
+def test_numbers_are_written_as_on_the_command_line(tour: Browser) -> None:
+    rng = np.random.default_rng(5)
+    sizes = [0.0, 1.0, 999.95, 9999.5, 1024.0, 49152.0, 52428800.0, 52428801.0, 7.687e14]
+    values = [*sizes, *10 ** rng.uniform(-14, 15, 300)]
+    for unit in (*PREFIXED_UNITS, "cycle", ""):
+        units = [value for value in values if unit in PREFIXED_UNITS or 1e-4 <= value < 1e6]
+        shown = tour.run(f"{json.dumps(units)}.map((v) => explorer.valueText(v, '{unit}'))")
+        wanted = [re.sub(r"e([+-])0?", r"e\1", value_text(value, unit)) for value in units]
+        assert shown == [text.replace("e+", "e") for text in wanted]
+    assert tour.run("explorer.valueText(7.687e14, 'FLOP/s')") == "768.7 TFLOP/s"
+    assert tour.run("explorer.valueText(52428800, 'B')") == "50 MiB"
 
 
 @needs_chromium
@@ -362,12 +427,106 @@ def test_moves_of_a_kernel_improve_its_time(kernel: str, page: Browser, tmp_path
 
 
 @needs_chromium
-def test_each_step_tells_its_equation_and_source(tour: Browser) -> None:
+def test_each_step_shows_its_equation_and_source(tour: Browser) -> None:
     tour.run("document.getElementById('steps').open = true")
     tour.run("new Promise((done) => setTimeout(done, 200))")
     text = tour.run("document.getElementById('tree').textContent")
-    assert "cs_throughput = intensity * ms_throughput" in text
+    assert "cs_throughput=intensity·ms_throughput" in text
     assert "Li 2015, §2.2" in text
+    assert tour.run("document.querySelectorAll('#tree math').length") > 1
+
+
+@needs_chromium
+@pytest.mark.parametrize("path", EXPLORERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("wide", [390, pytest.param(1440, marks=long)])
+def test_an_explorer_fits_the_screen(path: Path, wide: int, page: Browser, tmp_path: Path) -> None:
+    """Nothing scrolls sideways, no text of a figure is cut, and cases have names."""
+    page.size(wide, 850, dark=wide < 600)
+    page.open(dse.explore(path, tmp_path / "page.html").as_uri())
+    heading = path.read_text().splitlines()[0].removeprefix("# ")
+    assert page.run("document.getElementById('title').textContent") == heading
+    assert page.run("document.getElementById('note').textContent")
+    page.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    for kind in page.run("Object.keys(explorer.KINDS).filter((k) => explorer.KINDS[k].here())"):
+        page.run(f"explorer.view.kind = '{kind}', explorer.settle(), explorer.changed()")
+        assert page.run("document.documentElement.scrollWidth") <= wide, kind
+        cut = page.run(
+            """[...document.querySelectorAll('#figure svg > text')].filter((one) => {
+              const box = one.getBoundingClientRect(), all = one.ownerSVGElement
+                .getBoundingClientRect();
+              return box.left < all.left - 2 || box.right > all.right + 2 || box.top < all.top - 2
+                || box.bottom > all.bottom + 2;
+            }).map((one) => one.textContent)"""
+        )
+        assert cut == [], kind
+    page.run("new Promise((done) => setTimeout(done, 300))")
+    assert page.run("document.documentElement.scrollWidth") <= wide
+    again = page.run(
+        "[...explorer.controls.values()].filter(({ lever, typed }) => typed && "
+        "Number.isFinite(lever.now(explorer.here))).map(({ lever, typed }) => "
+        "[lever.name, lever.now(explorer.here), explorer.parsed(lever.name, typed.value)])"
+    )
+    for name, value, parsed in again:  # what a control shows can be typed
+        assert parsed == pytest.approx(value, rel=1e-5), name
+    texts = page.run(
+        "[...document.querySelectorAll('dd[data-name], #figure text')].map((d) => d.textContent)"
+    )
+    assert not [text for text in texts if re.match(r"\d+: ", text)]
+    assert page.errors == []
+
+
+@needs_chromium
+def test_a_map_names_its_regions(tour: Browser) -> None:
+    for quantity in ("bound", "cs_throughput"):
+        state(
+            tour, f"view.kind = 'map'; view.quantity = '{quantity}'; explorer.settle(); changed();"
+        )
+        words = tour.run(
+            "[...document.querySelectorAll('#figure g text')].map((one) => one.textContent)"
+        )
+        assert {"thread", "memory", "computation"} <= {*words}
+
+
+@needs_chromium
+@pytest.mark.parametrize("stem", ["mwp-cwp", "energy"])
+def test_inputs_without_effect_are_apart(stem: str, page: Browser, tmp_path: Path) -> None:
+    """Python sees no change over the study's grid either, and a change by many other inputs."""
+    path = ROOT / f"docs/explore/{stem}.toml"
+    page.open(dse.explore(path, tmp_path / "page.html").as_uri())
+    result = page.run(
+        "[...document.querySelectorAll('#controls > details')].slice(1).map((part) => "
+        "[part.querySelector('summary').textContent, [...part.querySelectorAll('label b')]"
+        ".map((one) => [one.textContent, explorer.LEVERS.get(one.textContent).bounds])])"
+    )
+    groups = {title.split(" (")[0]: rows for title, rows in result}
+    spec = tomllib.loads(path.read_text())
+    base = Study(**spec).run().time
+
+    def share_changed(name: str, value: float) -> float:
+        moved = Study(**spec | {"set": spec.get("set", {}) | {name: value}}).run().time
+        return float((moved.fillna(-1) != base.fillna(-1)).mean())
+
+    for name, bounds in groups["No effect on the outputs"]:
+        for value in (bounds["low"], bounds["high"]):
+            assert share_changed(name, value) < 1e-3, name
+    others = groups["Machine and others"][:4]
+    assert all(max(share_changed(n, b["low"]), share_changed(n, b["high"])) for n, b in others)
+
+
+@needs_chromium
+def test_a_goal_says_whether_it_is_maximized(page: Browser, tmp_path: Path) -> None:
+    path = ROOT / "docs/explore/tensor.toml"
+    page.open(dse.explore(path, tmp_path / "page.html").as_uri())
+    chosen = "(id) => document.getElementById(id)"
+    assert page.run(f"({chosen})('goal').selectedOptions[0].textContent") == (
+        "maximize gemm_flops (the study)"
+    )
+    assert page.run(f"({chosen})('sense').hidden")
+    for name, sense in {"time": "minimize", "gemm_efficiency": "maximize"}.items():
+        page.run(f"({chosen})('goal').value = '{name}'")
+        page.run(f"({chosen})('goal').dispatchEvent(new Event('change'))")
+        assert page.run(f"(({chosen})('sense')).value") == sense
+        assert not page.run(f"({chosen})('sense').hidden || ({chosen})('sense').disabled")
 
 
 @needs_chromium
@@ -583,19 +742,41 @@ def test_stored_values_are_thinned_evenly(tmp_path: Path) -> None:
     assert data["axes"][0]["values"][::124] == [0, 1999]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "threads - (intensity - 1) - 2",
-        "threads / (intensity / 2) * 3",
-        "where(threads <= 3 and not intensity == 2, minimum(threads, 4), -threads)",
-        "power(threads, 2) / log(intensity + 1)",
-        "where(threads < 1 or intensity < 2, 0.5, 1e-7 * threads)",
-    ],
-)
-def test_a_formula_is_read_as_it_is_written(text: str) -> None:
-    node = parse(text, TABLE)
-    assert parse(formula_text(node), TABLE) is node
+def value_of(tree: Any, values: dict[str, float]) -> Any:
+    """The value of a formula as nested lists, the slow and obvious way."""
+    if isinstance(tree, list):
+        terms = [value_of(term, values) for term in tree[1:]]
+        if tree[0] in ("minimum", "maximum"):
+            return functools.reduce(NUMERIC[tree[0]], terms)
+        return NUMERIC[tree[0]](*terms)
+    return values[tree] if tree in values else tree if isinstance(tree, bool) else float(tree)
+
+
+@pytest.mark.parametrize("name", sorted(available_models()))
+def test_each_formula_is_what_its_equation_computes(name: str) -> None:
+    rng = np.random.default_rng(3)
+    shown = 0
+    for eq in load_model(name).equations:
+        tree = None if eq.table else formula_tree(eq.node)
+        if tree is None:
+            continue
+        shown += 1
+        for _ in range(5):
+            values = {one: float(rng.uniform(0.5, 40)) for one in eq.inputs}
+            with np.errstate(all="ignore"):
+                wanted = float(interpret_arrays([eq.node], values)[0])
+                result = float(value_of(tree, {k: np.float64(v) for k, v in values.items()}))
+            assert result == pytest.approx(wanted, rel=1e-9, nan_ok=True), eq.name
+    assert shown
+
+
+def test_a_formula_that_nobody_reads_is_left_out() -> None:
+    equations = {eq.switch_text: eq for eq in load_model("gemm").variants("product_cost")}
+    assert [formula_tree(eq.node) for eq in equations.values()] == [None] * len(equations)
+    deep = reference("a")
+    for _ in range(200):  # 2**200 terms, if common terms were counted again and again
+        deep = deep + deep
+    assert formula_tree(deep) is None
 
 
 def test_what_is_drawn_is_told_in_the_order_of_the_graph() -> None:
@@ -605,3 +786,140 @@ def test_what_is_drawn_is_told_in_the_order_of_the_graph() -> None:
     names = dict.fromkeys(name for graph in graphs for name in graph.definitions)
     assert list(looks) == [name for name in names if meaning_of(name)]
     assert len(looks) > 8  # a set would be in another order
+
+
+@pytest.mark.parametrize(
+    "law", ["geometric:0.05", "uniform:3,3", "negative_binomial:1,1/21", "geometric:0.00002"]
+)
+def test_the_tail_of_the_work_is_that_of_its_law(law: str, tmp_path: Path) -> None:
+    """All whole numbers of a short tail; of a long one, steps of at most 1 % in probability."""
+    study = Study(model="imbalance", axes={"distribution": [law, "poisson:20"], "lanes": [32]})
+    text = study.explore(tmp_path / "page.html").read_text()
+    tails = json.loads(text.split('id="data">')[1].split("</script>")[0])["figures"]["tails"]
+    pmf = Pmf.parse(law)
+    one = tails["laws"][0]
+    work, tail = np.array(one["work"]), np.array(one["tail"])
+    np.testing.assert_allclose(tail, pmf.sf(work), rtol=1e-11)
+    assert work[0] == pmf.low - 1
+    assert tail[-1] < 1e-9
+    if law == "geometric:0.00002":
+        assert len(work) < 3001
+        assert (tail[:-1] - tail[1:]).max() < 0.02
+        assert (tail[:-1] / np.maximum(tail[1:], 1e-9)).max() < 1.3
+    else:
+        assert work.tolist() == list(range(work[0], work[-1] + 1))
+
+
+def test_a_formula_with_shared_steps_is_not_written() -> None:
+    node: Any = reference("threads")
+    for step in range(9):
+        node = node * node + 1
+        assert is_readable(node) == (step < 7)
+    for _ in range(1000):
+        node = node * node + 1
+    assert not is_readable(node)
+
+
+#: Shapes with one block, blocks that share sums, many waves, and more rows than any product has.
+SHAPES = ((64, 32, 32), (64, 64, 65536), (3136, 4096, 4096), (6144, 65536, 4096), (1e9, 32, 64))
+
+
+@needs_chromium
+@pytest.mark.parametrize("size", [(390, 844, True), (1440, 900, False)], ids=str)
+def test_tiles_and_waves_of_a_product(
+    size: tuple[int, int, bool], page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / "docs/explore/tensor.toml")
+    path = study.explore(tmp_path / "page.html")
+    wide, high, dark = size
+    page.size(wide, high, dark=dark)
+    page.open(path.as_uri())
+    assert path.stat().st_size < 400_000
+    assert state(page, "return view.kind") == "tiles"
+    names = ["product_rows", "product_columns", "product_depth"]
+    outputs = [*(study.outputs or ()), "gemm_tile_rows", "gemm_tensor_time", "gemm_operand_time"]
+    for shape in SHAPES:
+        given: dict[str, Any] = dict(zip(names, shape, strict=True))
+        for name, value in given.items():
+            state(page, f"LEVERS.get('{name}').put(here, {value})")
+        state(page, "changed()")
+        shown = page.run(f"{json.dumps(outputs)}.map((name) => explorer.here.get(name))")
+        ds = dse.evaluate("gemm", machine="h100_sxm", dtype="bf16", **given, outputs=outputs)
+        assert shown == pytest.approx([float(ds[name]) for name in outputs], rel=1e-12)
+        svg = page.run("document.getElementById('figure').innerHTML")
+        assert "NaN" not in svg
+        assert "undefined" not in svg
+        assert (
+            svg.count('fill="#d55e00"') >= 4
+        )  # the legend, a tile, the last wave, the longest part
+        assert len(svg) < 300_000
+        note = page.run("document.getElementById('figure-note').textContent")
+        assert f"{float(ds.gemm_waves):.0f} wave" in note
+        assert ("16 blocks share" in note) == ("partial sums" in svg) == (shape == SHAPES[1])
+    assert page.errors == []
+    assert page.requests == [path.as_uri()]
+    assert page.run("document.documentElement.scrollWidth") <= wide
+
+
+@needs_chromium
+def test_the_tiles_of_the_last_wave_have_its_share_of_the_product(
+    page: Browser, tmp_path: Path
+) -> None:
+    """The areas of the rectangles are the numbers of blocks."""
+    page.size(1440, 900)
+    study = Study.from_toml(ROOT / "docs/explore/tensor.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for shape in SHAPES[:3]:
+        for name, value in zip(("rows", "columns", "depth"), shape, strict=True):
+            state(page, f"LEVERS.get('product_{name}').put(here, {value})")
+        state(page, "changed()")
+        area = """((color) => [...document.querySelector("#figure > svg > svg")
+            .querySelectorAll("g rect")].filter((one) => color(one.getAttribute("fill")))
+            .map((one) => one.getAttribute("width") * one.getAttribute("height"))
+            .reduce((a, b) => a + b, 0))"""
+        last, all_waves = (
+            page.run(f"{area}((fill) => {test})") for test in ("fill === '#d55e00'", "true")
+        )
+        blocks, waves = (state(page, f"return here.get('gemm_{n}')") for n in ("blocks", "waves"))
+        assert last / all_waves == pytest.approx(1 - (waves - 1) * 132 / blocks, abs=0.01)
+
+
+@needs_chromium
+@pytest.mark.parametrize("wide", [390, 1440])
+def test_labels_of_the_roofline_do_not_overlap(wide: int, page: Browser, tmp_path: Path) -> None:
+    page.size(wide, 900)
+    study = Study.from_toml(ROOT / "examples/roofline.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for machine in range(len(study.axes["machine"])):
+        state(page, f"LEVERS.get('machine').move(here, {machine}); changed();")
+        boxes = page.run(
+            """[...document.querySelectorAll("#figure g text[text-anchor=end][font-size]")]
+            .map((one) => one.getBoundingClientRect()).map(({ top, right }) => [top, right])"""
+        )
+        tops = sorted(top for top, _ in boxes)
+        assert len(tops) >= 2
+        assert min(b - a for a, b in itertools.pairwise(tops)) >= 8
+        frame = page.run("document.querySelector('#figure svg').getBoundingClientRect().right")
+        assert all(right <= frame for _, right in boxes)
+    text = page.run("document.getElementById('figure').textContent")
+    assert "[TFLOP/s]" in text
+    assert "[FLOP/byte]" in text
+    assert "GB/s" in text
+
+
+@needs_chromium
+@pytest.mark.parametrize(("name", "lines"), [("skew", 5), ("rows", 3)])
+def test_the_first_view_of_skew_shows_its_effect(
+    name: str, lines: int, page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / f"docs/explore/{name}.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    paths = page.run(
+        """[...document.querySelectorAll("#figure g path")].map((one) => one.getAttribute("d"))
+        .filter((one) => one.split("L").length > 3)"""
+    )
+    assert len(set(paths)) == len(paths) == lines
+    heights = [[float(point.split(" ")[1]) for point in path[1:].split("L")] for path in paths]
+    ends = [max(line) - min(line) for line in heights]
+    assert sorted(ends)[1] > 50  # only one line may be flat
+    assert page.errors == []

@@ -161,6 +161,7 @@ def worn_study(tmp_path: Path) -> Callable[[], Study]:
 def test_a_point_that_fails_has_no_value_and_is_told(worn_study: Callable[[], Study]) -> None:
     with pytest.warns(UserWarning, match="failed: 2,000 points") as caught:
         ds = worn_study().run()
+    assert caught[0].filename == __file__
     assert str(caught[0].message).endswith(
         "heat = 3: wear: RuntimeError: too hot: 3;   heat = 5: wear: RuntimeError: too hot: 5"
     )

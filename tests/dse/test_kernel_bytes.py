@@ -97,3 +97,58 @@ def test_dram_moves_what_addition_of_vectors_touches() -> None:
             # of the 4 bytes an element that are stored, some stay in the second cache
             assert result["launch_bytes"] - 4 * threads == pytest.approx(read, rel=0.002)
             assert result["block_bytes"] == 12 * block
+
+
+ROW = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+PLANE = ROW + " int j = blockIdx.y * blockDim.y + threadIdx.y;"
+#: Stencils whose edges read: the clamped cell, the same by a choice, the other end of the row.
+EDGES = {
+    "clamped": "b[i] = a[max(i - 1, 0)] + a[i] + a[min(i + 1, n - 1)];",
+    "twice": "b[i] = a[min(max(i - 1, 0), n - 1)] + a[i] + a[max(min(i + 1, n - 1), 0)];",
+    "chosen": "b[i] = a[i > 0 ? i - 1 : 0] + a[i] + a[i < n - 1 ? i + 1 : n - 1];",
+    "wrapped": "b[i] = a[i > 0 ? i - 1 : n - 1] + a[i] + a[i < n - 1 ? i + 1 : 0];",
+}
+
+
+def _bytes_of(file: Path, body: str, *, block: list[int], grid: list[int], n: int) -> list[float]:
+    """Return the bytes of a block and of a launch: both architectures must agree."""
+    file.write_text(f"__global__ void k(const float *a, float *b, int n) {{ {body} }}")
+    every = [dse.kernel(file, arch=arch, block=block, grid=grid, set={"n": n})
+             for arch in ("sm_80", "sm_90")]  # fmt: skip
+    assert [every[0][name] for name in BYTES] == [every[1][name] for name in BYTES]
+    assert not any("unknown" in text for text in every[0].assumed.values())
+    return [every[0][name] for name in BYTES]
+
+
+BYTES = ("block_bytes", "launch_bytes")
+
+
+@compiling
+@pytest.mark.parametrize("edge", EDGES)
+def test_a_clamped_stencil_has_the_bytes_of_its_neighbours(tmp_path: Path, edge: str) -> None:
+    """Clamped addresses counted as bytes that nothing else touches: 302 MB of 134 MB."""
+    body = f"{ROW} if (i < n) {{ {EDGES[edge]} }}"
+    result = _bytes_of(tmp_path / "k.cu", body, block=[256], grid=[65536], n=1 << 24)
+    assert result == pytest.approx([(256 + 16 + 256) * 4, 2 * (4 << 24)], rel=1e-6)
+
+
+@compiling
+def test_a_clamped_plane_has_the_bytes_of_its_tile_and_halo(tmp_path: Path) -> None:
+    body = PLANE + (
+        "if (i < n && j < n) b[j * n + i] = a[j * n + i] + a[j * n + max(i - 1, 0)]"
+        " + a[j * n + min(i + 1, n - 1)] + a[max(j - 1, 0) * n + i] + a[min(j + 1, n - 1) * n + i];"
+    )
+    result = _bytes_of(tmp_path / "k.cu", body, block=[32, 8], grid=[128, 512], n=4096)
+    # six sectors a row with its halo, four sectors in the rows above and below, and the stores
+    assert result[0] == 8 * 6 * 32 + 2 * 4 * 32 + 8 * 32 * 4
+    assert result[1] == pytest.approx(2 * 4 * 4096**2, rel=1e-3)
+
+
+@compiling
+def test_a_clamp_that_most_threads_need_is_no_edge(tmp_path: Path) -> None:
+    """A table of 32 values, whose last one nearly all threads read, is not as large as the grid."""
+    file = tmp_path / "k.cu"
+    body = f"{ROW} b[i] = a[min(i, 31)];"
+    file.write_text(f"__global__ void k(const float *a, float *b, int n) {{ {body} }}")
+    result = dse.kernel(file, arch="sm_80", block=[256], grid=[65536], set={"n": 1 << 24})
+    assert result["launch_bytes"] == pytest.approx(4 << 24, rel=1e-3)

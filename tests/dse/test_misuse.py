@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -173,3 +173,112 @@ def test_of_several_models_the_answer_says_whose_it_is(tmp_path: Path) -> None:
     each = CliRunner().invoke(main, [*command, "--per", "model"]).stdout
     assert all(model in each for model in models)
     assert "--per model" not in each
+
+
+GIVEN: dict[str, Any] = {"machine": "gtx280", "threads_per_block": 128}
+#: The library and a study, without types.
+lib, STUDY = cast(Any, dse), cast(Any, Study(**SPEC))
+UNCERTAIN: Any = Study(
+    model="transit",
+    set={"intensity": 4, "lanes_width": 32, "ms_peak": 1, "threads": 64},
+    random={"mem_latency": dse.normal(600, 60)},
+)
+FREE = ["ms_peak_bandwidth"]
+ROWS = {"threads_in_ms": [1, 2, 3], "attained_bandwidth": [1, 2, 3], "ms_transition": [9, 9, 9]}
+WRONG_CALLS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: lib.evaluate(5), "5 is no model: expected a name"),
+    (lambda: lib.evaluate("gemm", machine=1), "machine = 1: expected a name or a path"),
+    (
+        lambda: lib.evaluate("gemm", machine={"b200"}),
+        r"machine = \{'b200'\}: expected a name or",
+    ),
+    (lambda: lib.advise("gemm", workload=1), "workload = 1: expected a name or a path"),
+    (
+        lambda: lib.Study(),
+        "dse.Study: missing a required argument: 'model'; its parameters",
+    ),
+    (lambda: lib.Study(model=3), "model = 3: expected a name"),
+    (lambda: lib.Study("transit"), "dse.Study: too many positional arguments; its parameters"),
+    (lambda: lib.Study(model="a.py", folder=3), "folder = 3: expected a folder as a Path"),
+    (lambda: lib.Study(model=["transit", "gemm"], axis={}), "unexpected argument 'axis'; did you"),
+    (lambda: lib.kernel("examples/strided-sum.ptx", set={"steps": "a"}), "set = {'steps': 'a'}: "),
+    (
+        lambda: lib.fit("transit_supply", ROWS, free=["ms_peak_bandwidth"], start=7),
+        "start = 7: expected a mapping",
+    ),
+    (lambda: lib.discrete([1, 2], 7), "weights = 7: expected a list"),
+    (lambda: lib.quantity("a", unit=7), "unit = 7: expected text"),
+    (lambda: lib.equation(when=7), "when = 7: expected a mapping"),
+    (lambda: UNCERTAIN.information(maximize="threads", sets=7), "sets = 7: expected a list"),
+    (
+        lambda: lib.Study(model="gemm", axis={}),
+        "argument 'axis'; did you mean 'axes'?; its parameters",
+    ),
+    (
+        lambda: STUDY.optimum(minimize=7),
+        "minimize = 7: expected text, or a list of texts",
+    ),
+    (
+        lambda: STUDY.optimum(minimise="time"),
+        "'minimise'; did you mean 'minimize'?",
+    ),
+    (
+        lambda: STUDY.optimum(minimize="threads", ties="no"),
+        "ties = 'no': expected True or",
+    ),
+    (
+        lambda: STUDY.explore(7),
+        r"path = 7: expected text or a path; help\(dse.explore\)",
+    ),
+    (
+        lambda: STUDY.explain(7),
+        "dse.explain: too many positional arguments; its param",
+    ),
+    (lambda: STUDY.lazy(expand="x"), r"expand = 'x': expected True or False; help\(dse.Study.lazy"),
+    (lambda: STUDY.run().dse.explain(7), "point = 7: expected a mapping from axes"),
+    (
+        lambda: lib.kernel("a.cu", 7),
+        r"times = 7: expected a mapping from names; help\(dse.kernel",
+    ),
+    (lambda: lib.analyze(7, "b200"), "source = 7: expected text or a path"),
+    (lambda: lib.analyze("a.cu", 7), "machine = 7: expected text or a list of texts"),
+    (lambda: lib.load_fit(7), "path = 7: expected text or a path"),
+    (lambda: lib.machines(7), "too many positional arguments; its parameters are none"),
+    (lambda: lib.quantity(7), "name = 7: expected text"),
+    (lambda: lib.equation(7), "function = 7: expected a function"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG_CALLS)
+def test_a_wrong_argument_is_named_with_what_is_expected(
+    call: Callable[[], Any], message: str
+) -> None:
+    with pytest.raises(DseError, match=message.replace("?", r"\?")):
+        call()
+
+
+def test_an_error_inside_a_correct_call_stays_as_it_is() -> None:
+    def fail(_: Any) -> None:
+        raise TypeError("of the caller")
+
+    with pytest.raises(TypeError, match="of the caller") as caught:
+        Study(**SPEC).run(progress=fail)
+    assert not isinstance(caught.value, DseError)
+    assert Study(**SPEC).optimum(minimize="threads", ties=np.bool_(True)).sizes == {"tie": 2}
+
+
+def test_paths_name_machines_workloads_and_models(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["new", "workload", str(tmp_path / "w.toml")])
+    assert result.exit_code == 0
+    named: dict[str, Any] = {"workload": tmp_path / "w.toml", **GIVEN}
+    expected = float(dse.evaluate("occupancy + mwp_cwp", workload="svm", **GIVEN).time)
+    assert float(dse.evaluate("occupancy + mwp_cwp", **named).time) == expected
+    assert dse.explain("occupancy + mwp_cwp", **named)["time"].value == expected
+    assert dse.advise("occupancy + mwp_cwp", **named).moves
+    (tmp_path / "m.py").write_text(
+        "import dse\n\n@dse.equation(unit='s', meaning='a time')\n"
+        "def double(threads):\n    return 2 * threads\n"
+    )
+    assert float(dse.evaluate(tmp_path / "m.py", threads=3).double) == 6
+    study = Study(model=tmp_path / "m.py", axes={"threads": [1, 2]})
+    assert study.run().dse.study.run().double.values.tolist() == [2, 4]

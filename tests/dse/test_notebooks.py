@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -56,10 +58,34 @@ def check_skew(names: Names) -> None:
     assert names["figure"].axes
 
 
+def check_objects(names: Names) -> None:
+    """Each object shows itself in a notebook, and prints as text; long attributes are folded."""
+    shown = [value for value in names["shown"] if value is not None]
+    assert len(shown) > 30
+    for value in shown:
+        text, show = str(value), getattr(value, "_repr_html_", None)
+        assert text.strip()
+        if show is None:
+            assert value._repr_png_()[0].startswith(b"\x89PNG")
+            continue
+        html = show()
+        assert html.count("<table") == html.count("</table>")
+        assert html.count("<div") == html.count("</div>")
+        assert " 1 rows" not in html
+        assert "nan" not in text.split()
+        attributes = re.findall(r"type='checkbox'([^>]*)>\s*<label[^>]*>\s*Attributes", html)
+        assert not any("checked" in each for each in attributes)
+    kinds = {type(value).__name__ for value in shown}
+    assert kinds >= {"Study", "Comparison", "Plan", "Answer", "DatasetAccessor", "RuleReport"}
+    assert kinds >= {"Explanation", "Advice", "Analysis", "OutputLaw", "Model", "Entry", "Fit"}
+    assert kinds >= {"Calibration", "Validation", "KernelCounts", "Quantities"}
+
+
 CHECKS: dict[str, Callable[[Names], None]] = {
     "roofline": check_roofline,
     "tensor": check_tensor,
     "skew": check_skew,
+    "objects": check_objects,
 }
 
 
@@ -76,12 +102,17 @@ def test_a_notebook_runs_from_a_clone(
     assert book["nbformat"] == 4
     cells = book["cells"]
     assert len({cell["id"] for cell in cells}) == len(cells)
-    names: Names = {}
+    names: Names = {"shown": []}
     for cell in cells:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []
             assert cell["execution_count"] is None
-            exec(compile("".join(cell["source"]), f"{name} {cell['id']}", "exec"), names)
+            tree = ast.parse("".join(cell["source"]))
+            if isinstance(last := tree.body[-1], ast.Expr):
+                keep = ast.parse("shown.append(0)").body[0]
+                keep.value.args = [last.value]  # type: ignore[attr-defined]
+                tree.body[-1] = ast.copy_location(ast.fix_missing_locations(keep), last)
+            exec(compile(tree, f"{name} {cell['id']}", "exec"), names)
     CHECKS[name](names)
 
 

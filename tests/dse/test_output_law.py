@@ -128,3 +128,36 @@ def test_the_command_line_tells_them(run: Run) -> None:
     output = run("law", "u.toml", "cs_throughput", "--at", "threads=512", "--plot", "a.png").stdout
     assert "exact: all values enumerated" in output
     assert Path("a.png").exists()
+
+
+UNCERTAIN = """
+model = "ipp"
+machine = "gtx280"
+workload = "svm"
+set = { threads_per_block = 256 }
+axes = { core_clock = ["1 GHz", "1.3 GHz"] }
+random = { mem_latency = "normal: 450 cycles, 5 %" }
+"""
+
+
+def test_statistics_and_formulas_keep_their_units(run: Run) -> None:
+    Path("u.toml").write_text(UNCERTAIN)
+    study = dse.Study.from_toml("u.toml")
+    for text in ("mean(time)", "2 * time"):
+        law = study.law(text, {"core_clock": "1 GHz"})
+        assert law.unit == "s"
+        assert "at core_clock = 1 GHz: " in repr(law)
+        assert "ms" in str(law).splitlines()[3]
+        assert str(law) == run("law", "u.toml", text, "--at", "core_clock=1GHz").stdout.rstrip()
+        assert "<table" in law._repr_html_()
+    assert study.law("time / time", {"core_clock": "1 GHz"}).unit == ""
+    assert study.chances(minimize="2 * time").regret.attrs["units"] == "s"
+    assert study.information(minimize="2 * time").evpi.attrs["units"] == "s"
+    shares = study.sensitivity(output=["mean(time)", "mean(power) * 2"])
+    assert shares.unit.values.tolist() == ["s", "W"]
+    stored = dse.sensitivity(study.run(), output="mean(time)")
+    assert stored.unit.values.tolist() == ["s"]
+    assert study.quantiles("mean(time)", 0.5).objective.attrs["units"] == "s"
+    printed = run("sensitivity", "u.toml", "--output", "mean(time)").stdout
+    assert "mean(time): mean 31.47 ms, standard deviation 4.105 ms" in printed
+    assert "1 configuration can be" in run("chances", "u.toml", "--minimize", "time").stdout

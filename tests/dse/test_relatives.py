@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import math
@@ -61,7 +62,7 @@ def test_every_gpu_of_today_gives_a_time(machine: str) -> None:
 def test_a_value_that_is_given_replaces_an_assumed_one() -> None:
     given: dict[str, Any] = {"l2_bandwidth": "9 TB/s", "dependent_latency": 4}
     given |= {"bandwidth_share": 0.8, "l1_bytes_per_cycle": 128, "start_up_time": 0}
-    given |= {"seconds_per_joule": 0, "instruction_energy": 0}
+    given |= {"seconds_per_joule": 0, "instruction_energy": 0, "dispatch_cycles": 1}
     ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, **given)
     assert "assumed" not in ds.attrs
     assert "interval" not in ds.time.attrs
@@ -91,7 +92,7 @@ def test_spreads_cover_what_machines_say_of_each_other() -> None:
             ratio = entry_number(here, quantity) / (entry_number(there, quantity) * scale)
             assert 1 - row["spread"] <= ratio <= 1 + row["spread"], (quantity, names, ratio)
             compared[quantity] += 1
-    of_one_machine = {"dispatch_cycles", "seconds_per_joule"}
+    of_one_machine = {"seconds_per_joule"}
     of_one_machine |= {n for n, row in table["inputs"].items() if "of" in row}
     assert not [name for name in compared if not compared[name] and name not in of_one_machine]
 
@@ -154,6 +155,26 @@ def test_shares_of_memory_are_better_than_one_share_for_all() -> None:
         for one in np.linspace(0.6, 1, 401)
     ]
     assert np.mean(off) <= 0.6 * min(single)
+
+
+def test_no_launch_of_another_gpu_starts_blocks_faster_than_assumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Unknown, it was 0 cycles, so that small blocks cost nothing but on Hopper and Blackwell."""
+    monkeypatch.syspath_prepend("docs")
+    validation_cases = importlib.import_module("validation_cases")
+
+    folder = DATA.parents[2]
+    if not folder.is_dir():
+        pytest.skip(f"no measurements at {folder}")
+    rows, machine = validation_cases.hecbench(folder), dse.machine("rtx3080")
+    value = machine.values["dispatch_cycles"]
+    cycles = rows.time * entry_number(machine, "base_clock") / rows.blocks
+    assert value.spread is not None
+    assert (cycles >= float(value.value) * (1 - value.spread)).all()
+    assert cycles.min() <= float(value.value) * (1 + value.spread), "of 17 million blocks"
+    assert "as h100_sxm, ± 50 %" in value.assumed
+    assert "dispatch_cycles" not in dse.machine("gtx280").values
 
 
 def test_every_memory_of_today_has_a_share() -> None:
@@ -446,7 +467,8 @@ def test_an_axis_without_effect_is_noted(two_workloads: str) -> None:
 def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
     both = study(machine=None, axes={"machine": ["a100_40", "l4"]})
     assert {row.entry for row in both._parts.assumed} == {"a100_40", "l4"}
-    start, share = dse.explain(both, machine="a100_40").assumed
+    dispatch, start, share = dse.explain(both, machine="a100_40").assumed
+    assert dispatch.startswith("dispatch_cycles of a100_40 = 1.19 cycles, as h100_sxm, ± 50 %")
     assert start.startswith("start_up_time of a100_40 = 3.5 µs, as h100_sxm, ± 50 %")
     assert share.startswith("bandwidth_share of a100_40 = 0.87")
     assert len(dse.explain(both, machine="l4").assumed) > 3

@@ -164,7 +164,7 @@ def test_rows_that_break_a_rule_count_as_missing() -> None:
         set={"shared_mem_per_block": 0},
     )
     assert result.score.missing == 1
-    assert "NOT PREDICTED: 1 rows" in str(result)
+    assert "NOT PREDICTED: 1 row" in str(result)
 
 
 # --- baselines

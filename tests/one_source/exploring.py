@@ -3,6 +3,8 @@
 A study of each model under each label of its switches, random values given on the page:
 
     python -m tests.one_source.exploring 1000
+
+:func:`check_study` compares the page of a study file at random points of its axes and inputs.
 """
 
 from __future__ import annotations
@@ -13,10 +15,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dse
+from dse.page.data import _page_grid, add_goals, thin_axes
+from dse.study.study import StudyData, read_best
+from sweeps.bounds.statistics_as_formulas import expand_statistics
 from symbolic.ops import interpret_arrays, references
 from tests.browser import Browser, browser
 from tests.one_source.javascript import LIBRARY, Subject, calls, distance, points, subjects
@@ -78,6 +85,79 @@ def _check(
         off = distance(root, columns, got, expected)
         assert off.max() <= (LIBRARY if calls(root) else PLAIN), (subject.model.name, labels, name)
     return result.size
+
+
+#: Moves to indices of the axes and to shares of sliders; reads inputs, quantities and conditions.
+WALKER = """(at, shares) => {
+  const { Point, LEVERS, data } = explorer;
+  return at.map((places, n) => {
+    const point = new Point(), given = {};
+    data.axes.forEach(({ name }, k) => { LEVERS.get(name).move(point, places[k]); });
+    [...LEVERS.values()].filter((lever) => !lever.axis).forEach((lever, k) => {
+      const share = shares[n][k % shares[n].length];
+      if (share < 0 || share > 1) return;
+      given[lever.name] = lever.between(share);
+      lever.move(point, given[lever.name]);
+    });
+    return [given, [...point.run()].map(String)];
+  });
+}"""
+
+
+def check_study(path: Path, page: Browser, folder: Path, count: int, seed: int = 0) -> int:
+    """Compare every quantity and condition of a study's page at random points; how many were.
+
+    The other side evaluates one definition after the other, as the graph lists them.
+    """
+    page.open(dse.explore(path, folder / f"{path.stem}.html").as_uri())
+    study = dse.Study.from_toml(path)
+    assert isinstance(study, StudyData)
+    best = read_best(study.best) if study.best else None
+    grid = expand_statistics(_page_grid(study, best), inputs_move=True)
+    graphs = add_goals(grid.graphs, best.goals if best else (), grid.model.quantities)
+    shown = thin_axes(grid)
+    rng = np.random.default_rng(seed)
+    at = np.stack([rng.integers(len(shown[name]), size=count) for name in grid.axes], axis=1)
+    shares = rng.uniform(-2, 1.1, size=(count, 97))  # most inputs stay, some are at their ends
+    result = page.run(f"({WALKER})({at.tolist()}, {np.maximum(shares, -1).tolist()})")
+    outputs = page.run("explorer.data.program.outputs")
+    rules = page.run("explorer.data.conditions.map(({ text }) => text)")
+    got = np.array([[float(value) for value in values] for _, values in result])
+    places = {name: shown[name][at[:, k]] for k, name in enumerate(grid.axes)}
+    labels = [grid.axes[name].labels for name in grid.switch_axes]
+    keys = [
+        tuple(each[i] for each, i in zip(labels, row, strict=True))
+        for row in zip(*(places[name] for name in grid.switch_axes), strict=True)
+    ] or [()] * count
+    compared = 0
+    for key, graph in graphs.items():
+        mine = np.array([other == key for other in keys])
+        known: dict[str, NDArray[Any]] = {}
+        for name, definition in graph.definitions.items():
+            leaf = grid.leaves[key].get(name)
+            if definition.is_leaf and leaf is not None:
+                if leaf.array.dtype.kind not in "biuf":
+                    continue
+                index = tuple(places[axis][mine] for axis in leaf.axes)
+                value = np.broadcast_to(leaf.array[index].astype(float), mine.sum())
+            elif set(references(definition.node)) <= known.keys():
+                value = np.broadcast_to(interpret_arrays([definition.node], known)[0], mine.sum())
+            else:
+                continue
+            given = [row[0].get(name) for row, one in zip(result, mine, strict=True) if one]
+            off = np.array([other is not None for other in given])
+            known[name] = np.where(off, [other or 0.0 for other in given], value.astype(float))
+            if name in outputs:
+                mid = got[mine, outputs.index(name)]
+                np.testing.assert_allclose(mid, known[name], rtol=1e-9, err_msg=name)
+                compared += mid.size
+        for condition in graph.conditions:
+            wanted = interpret_arrays([condition.node], known)[0]
+            mid = got[mine, len(outputs) + rules.index(condition.text)]
+            np.testing.assert_array_equal(mid, np.broadcast_to(wanted, mid.shape), condition.text)
+            compared += mid.size
+    assert compared >= count * len(outputs) * 0.9
+    return compared
 
 
 def main(arguments: Sequence[str]) -> None:

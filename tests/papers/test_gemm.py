@@ -49,8 +49,8 @@ NUMBERS = {
 }
 
 
-def by_hand(m: int, n: int, k: int, dtype: str) -> float:
-    """Return the time, by loops over tiles and splits of exact counts."""
+def by_hand(m: int, n: int, k: int, dtype: str) -> dict[str, float]:
+    """Return the time and the best tile, by loops over tiles and splits of exact counts."""
     four = dtype == "fp4"
     element, step, cast = (0.5625, 256, 6.0) if four else (2.0, 64, 0.0)
     peak = NUMBERS["tensor_fp4_flops" if four else "tensor_bf16_flops"]
@@ -64,7 +64,7 @@ def by_hand(m: int, n: int, k: int, dtype: str) -> float:
 
     dram = weights * misses(5 * weights + activations + results)
     dram += activations * misses(weights + activations + results)
-    best = math.inf
+    best: dict[str, float] = {"product_time": math.inf}
     for split in splits:
         terms = -(-k // (split * step)) * step
         for rows, columns in tiles:
@@ -79,21 +79,72 @@ def by_hand(m: int, n: int, k: int, dtype: str) -> float:
             time = sum(each**4 for each in seconds) ** 0.25
             if split > 1:
                 time += 2.6e-6 + 8 * split * m * n / (10 * 40 * 1e9)
-            best = min(best, time)
+            if time < best["product_time"]:
+                of_last = blocks - (waves - 1) * 10
+                best = {"product_time": time, "gemm_blocks": blocks, "gemm_waves": waves}
+                best |= {"gemm_tile_rows": rows, "gemm_tile_columns": columns}
+                best |= {"gemm_splits": split, "gemm_last_wave_share": of_last / 10}
+                times = ("gemm_tensor_time", "gemm_operand_time", "gemm_dram_time")
+                best |= dict(zip(times, seconds, strict=True))
     missed = misses(weights + activations + results)
     output = (results + m * k * cast) * ((1 - missed) / 2 + missed) / (0.8 * 1e12)
-    total = 1e-6 + (5e-6 if four else 0) + best + output
+    total = 1e-6 + (5e-6 if four else 0) + best["product_time"] + output
     energy = 2 * m * n * k * 2e-12 * element / 2
-    return (total**4 + (energy * 0.005) ** 4) ** 0.25
+    return best | {"time": (total**4 + (energy * 0.005) ** 4) ** 0.25}
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp4"])
-@pytest.mark.parametrize("seed", range(10))
-def test_time_is_the_best_tile_and_split_by_hand(dtype: str, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    m, n, k = (int(x) for x in np.exp(rng.uniform(0, np.log(9000), 3)))
-    time = dse.evaluate("gemm", m=m, n=n, k=k, dtype=dtype, outputs=["time"], **NUMBERS).time
-    assert float(time) == pytest.approx(by_hand(m, n, k, dtype), rel=1e-12)
+def test_time_tile_and_waves_are_those_by_hand(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    shapes = np.exp(rng.uniform(0, np.log(9000), (200, 3))).astype(int)
+    shapes = np.vstack([shapes, [(1, 1, 1), (256, 2560, 64), (257, 2560, 65), (16, 64, 9000)]])
+    wanted = [by_hand(int(m), int(n), int(k), dtype) for m, n, k in shapes]
+    m, n, k = shapes.T
+    ds = dse.evaluate(
+        "gemm", m=m, n=n, k=k, dtype=dtype, outputs=[*wanted[0], "gemm_tile"], **NUMBERS
+    )
+    for name in wanted[0]:
+        column = [row[name] for row in wanted]
+        np.testing.assert_allclose(ds[name].values, column, rtol=1e-12, atol=1e-20, err_msg=name)
+    if dtype == "bf16":
+        assert set(ds.gemm_splits.values) == {1, 4, 16}
+        assert len(set(ds.gemm_tile.values % (len(gemm.CHOICES) // 3))) == 8
+
+
+def test_the_tile_has_a_name_and_follows_the_first_of_equal_times() -> None:
+    given: dict[str, Any] = {"m": [1, 8192], "n": 8192, "k": 8192, "dtype": "bf16", **NUMBERS}
+    ds = dse.evaluate("gemm", outputs=["gemm_tile"], **given)
+    assert ds.dse.labels("gemm_tile").values.tolist() == ["16x64", "256x256"]
+    free = {"gemm_operand_bytes_per_cycle": 1e300, "tensor_bf16_flops": 1e300}
+    tied = dse.evaluate("gemm", outputs=["gemm_tile", "gemm_splits"], **(given | free))
+    assert tied.gemm_tile.values.tolist() == [0, 0]  # only the time of DRAM is left
+    names = {gemm.CHOICES[place]: name for place, name in gemm.CHOICE_NAMES.items()}
+    assert names[64, 128, 4] == "64x128 in 4 parts"
+
+
+def test_tiles_are_computed_only_if_they_are_outputs() -> None:
+    shape = {"m": 512, "n": 512, "k": 512, "dtype": "bf16"}
+    graph = dse.Study(model="gemm", machine="h100_sxm", set=shape, outputs=["time"]).grid().graph
+    assert not [name for name in graph.definitions if name.startswith("gemm_tile")]
+
+
+@pytest.mark.parametrize("name", ["gemm_waves", "gemm_last_wave_share", "gemm_splits"])
+def test_extremes_of_waves_are_certified(name: str) -> None:
+    """The equation of the tile shares most of its steps: its text would have 10**7 characters."""
+    axes = {"product_rows": [*range(1, 5000, 500)], "product_columns": [*range(64, 9000, 1000)]}
+    study = dse.Study(
+        model="gemm",
+        machine="h100_sxm",
+        axes=axes | {"product_depth": [512, 8192]},
+        set={"dtype": "bf16"},
+        outputs=[name],
+    )
+    values = study.run()[name]
+    least = study.optimum(method="certified", minimize=name)
+    most = study.optimum(method="certified", maximize=name)
+    assert least.attrs["gap"] == most.attrs["gap"] == 0
+    assert (least[name], most[name]) == (values.min(), values.max())
+    assert values.min() < values.max()
 
 
 @pytest.mark.parametrize("machine", [*FITTED, "h200", "gb200", "rtxpro6000"])

@@ -305,6 +305,15 @@ def test_rules_shared_by_all_models_wait_for_their_quantities() -> None:
     assert "active_sms <= n_sms" in texts
 
 
+def test_a_model_file_has_only_the_shared_rules_of_its_quantities(write: Write) -> None:
+    known = dict.fromkeys(("threads", "n_sms", "active_sms", "core_clock", "max_core_clock"))
+    for body, expected in (("threads", []), ("threads / n_sms", ["active_sms <= n_sms"])):
+        names = "threads, n_sms" if "n_sms" in body else "threads"
+        model = write(f"@equation\ndef apart({names}):\n    return {body}\n")
+        conditions = resolve(model, values=known, outputs=["apart"]).conditions
+        assert [condition.text for condition in conditions] == expected
+
+
 def test_a_constraint_brings_in_what_it_needs_or_is_refused(write: Write) -> None:
     model = write(CHAIN)
     given = {"threads": None}

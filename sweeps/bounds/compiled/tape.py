@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeps.bounds.problem import BoxProblem
 from sweeps.bounds.rounded_shares import is_exact_share, share_factors
 from symbolic.intervals import Decision
-from symbolic.node import conjuncts
+from symbolic.node import INFINITE, conjuncts
 from symbolic.ops import Node, walk
 from symbolic.primitives import PRIMITIVES
 
@@ -176,7 +176,7 @@ def _objective_and_required_tests(
     problem: BoxProblem, number: dict[int, int]
 ) -> tuple[int, list[int]]:
     node = problem.root
-    if node.op != "where" or repr(node.args[2]) != "inf":
+    if node.op != "where" or node.args[2] is not INFINITE:
         return number[id(node)], []
     required = {
         number[id(test)]
