@@ -397,9 +397,7 @@ def _calibrate_by_label(
     switches = [n for n, q in quantities.items() if any(q in eq.when for eq in model.equations)]
     if len(switches) > 1:
         raise DseError(f"{', '.join(switches)} are columns with labels: keep one, set the others")
-    labels = np.full(table.rows, "")
-    if switches:
-        labels = np.asarray(table.columns[switches[0]]).astype(str)
+    labels = np.asarray(table.columns[switches[0]] if switches else [""] * table.rows).astype(str)
     arrays = read_columns(table, model, columns)
     measured = np.zeros(table.rows, dtype=bool)
     if to in table.columns:
@@ -516,10 +514,8 @@ def left_out_errors(
 
 def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
     table = read_table(data)
-    if isinstance(columns, Mapping):
-        header = columns.get("bound")
-    else:
-        header = "bound" if columns is None or "bound" in columns else None
+    header = "bound" if columns is None or "bound" in columns else None
+    header = columns.get("bound") if isinstance(columns, Mapping) else header
     if header is None or header not in table.columns:
         return
     values = to_floats(table.columns[header], header)

@@ -254,13 +254,13 @@ def test_a_ridge_draws_logarithms_to_start_values(ridge: float, weight: float) -
     start = {"constant_power": 50.0, "energy_per_byte": 2e-10, "energy_per_flop": 3e-11}
     first = np.log(list(start.values()))
 
-    def off(logs: Any) -> Any:
+    def deviations(logs: Any) -> Any:
         values = dict(zip(start, np.exp(logs).tolist(), strict=True))
         given = {name: column for name, column in rows.items() if name != "power"}
         shares = predict("energy_roofline", "power", **given, **values) / rows["power"] - 1
         return np.concatenate([math.sqrt(weight) * shares, math.sqrt(ridge) * (logs - first)])
 
-    twin = least_squares(off, first, x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    twin = least_squares(deviations, first, x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
     fit = dse.fit(
         "energy_roofline",
         rows,
@@ -278,8 +278,10 @@ def test_a_ridge_draws_logarithms_to_start_values(ridge: float, weight: float) -
     without = []
     for row in range(25):
         rest = np.delete(np.arange(28), row)
-        logs = least_squares(lambda logs, rest=rest: off(logs)[rest], twin.x, x_scale="jac").x
-        without.append(off(logs)[row] / math.sqrt(weight))
+        logs = least_squares(
+            lambda logs, rest=rest: deviations(logs)[rest], twin.x, x_scale="jac"
+        ).x
+        without.append(deviations(logs)[row] / math.sqrt(weight))
     assert fit.left_out["power"] == pytest.approx(np.array(without), abs=1e-4)
 
 
