@@ -120,7 +120,9 @@ def _least_time(entry: Entry, variant: Inputs, workload: str | None, given: dict
     times = {}
     for limit, name in limit_quantities(model).items():
         with suppress(DseError):
-            times[limit] = float(evaluate(model, outputs=[name], **columns)[name])
+            time = evaluate(model, outputs=[name], **columns)[name]
+            if "interval" not in time.attrs:  # what is assumed bounds nothing
+                times[limit] = float(time)
     slowest = max(times, key=lambda limit: times[limit], default="")
     if not times.get(slowest):
         return ""
@@ -161,6 +163,9 @@ def _predict(
                 continue
             for row in json.loads(ds.attrs.get("impossible", "[]")):
                 status[places[0]] = str(row["why"])
+            for name in ("least_time", "l1_size", "l2_size"):
+                with suppress(DseError):  # the caches of the machine may be unknown
+                    ds[name] = evaluate(model, outputs=[name], **settings, **columns)[name]
             inputs = read_assumed(ds.attrs.get("assumed", ""))
             assumed |= {each.name: each.text for each in inputs}
             ratios = _drawn_ratios(model, settings, columns, inputs, len(places))

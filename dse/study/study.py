@@ -201,7 +201,7 @@ class StudyData:
         """
         from dse.catalog.entries import machine
         from dse.uncertain.assumed_draws import name_for_label
-        from dse.uncertain.model_errors import with_model_error
+        from dse.uncertain.model_errors import LAUNCH_BYTES, with_model_error
 
         wanted = laws.pop("model_error", True)
         if not isinstance(wanted, bool):
@@ -209,18 +209,20 @@ class StudyData:
         names = self.workload or self.axes.get("workload")
         entries = workload_entries(model, names, self.folder)
         values = [entry.values for entry in entries]
-        if not wanted or not any({"launch_bytes", "dram_bytes"} & {*each} for each in values):
+        if not wanted or not any(LAUNCH_BYTES & {*each} for each in values):
             return model, laws
         given = {name for each in (self.set, self.axes, *values) for name in each}
         labels = next((axis.labels for axis in parts.axes if axis.name == "machine"), ())
-        work = parts.inputs_of(("machine", "workload", "elements", "launch_bytes", "dram_bytes"))
+        work = parts.inputs_of({"machine", "workload", "elements", *LAUNCH_BYTES})
         work |= {row.name for entry in entries for row in entry.declared}
         free = [a for a in parts.axes if a.kind != "switch" and not work & {a.name, *a.columns}]
         choices = [axis.name for axis in free if not axis.name.endswith("_insts")]
         result = model
+        guessed = any(each[n].assumed for each in values for n in LAUNCH_BYTES & {*each})
         for label in labels or (self.machine or "",):
-            name = machine(label, folder=self.folder).name if label else ""
-            result, law = with_model_error(model, name, given, choices)
+            entry = machine(label, folder=self.folder) if label else None
+            known = given.union(entry.values if entry else ()) - ({"l2_size"} if guessed else set())
+            result, law = with_model_error(model, entry.name if entry else "", known, choices)
             if law is None:
                 break
             if not labels:

@@ -25,6 +25,39 @@ __global__ void twice(float *a, int n)
 """
 
 
+UNEVEN = """
+__global__ void uneven(float *a)
+{
+    float value = a[blockIdx.x * 4096 + threadIdx.x];
+    if (threadIdx.x < 32)
+        for (int i = 0; i < 64; i++)
+            value = value * value + i;
+    a[blockIdx.x * 4096 + threadIdx.x] = value;
+}
+"""
+
+
+def test_quantities_that_only_some_blocks_have_take_their_default(tmp_path: Path) -> None:
+    """The only warp of a block of 32 threads is no longer than the mean of its warps."""
+    path, out = tmp_path / "uneven.cu", tmp_path / "uneven.toml"
+    path.write_text(UNEVEN)
+    sizes = [32, 64, 256]
+    for order in (sizes, sizes[::-1]):
+        out.unlink(missing_ok=True)
+        words = [word for size in order for word in ("--block", str(size))]
+        arguments = ["kernel", str(path), "--grid", "1024", *words, "--out", str(out)]
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+        names = ["longest_warp_insts", "time"]
+        axes = {"threads_per_block": sizes}
+        about: dict[str, Any] = {"machine": "h100_sxm", "workload": str(out), "outputs": names}
+        ds = dse.Study(model=MODEL, axes=axes, **about).run()
+        for place, size in enumerate(sizes):
+            counts = dse.kernel(path, block=size, grid=1024)
+            known = counts.get("longest_warp_insts", 1)
+            assert ds.longest_warp_insts.values[place] == pytest.approx(known)
+        assert ds.longest_warp_insts.values[0] == 1 < ds.longest_warp_insts.values[2]
+
+
 @pytest.fixture
 def twice(tmp_path: Path) -> Path:
     """A kernel with a grid of two dimensions and no bounds check."""
@@ -309,6 +342,14 @@ def test_one_file_of_several_blocks_gives_the_times_of_a_file_for_each(tmp_path:
         dse.Study(model=MODEL, axes={**axes, "threads_per_block": [64, 128]}, outputs=["time"])
     alone = dse.evaluate(MODEL, workload=str(files["softmax"]), machine="l40s", outputs=["time"])
     assert float(alone.time) == float(ds.time.isel(workload=0, threads_per_block=0, machine=1))
+
+
+def test_a_file_of_several_blocks_takes_no_several_macros() -> None:
+    """This was a traceback."""
+    command = ["kernel", str(KERNELS / "axpy.cu"), "--define", "N=1,2", "--out", "a.toml"]
+    result = CliRunner().invoke(main, [*command, "--block", "64", "--block", "128"])
+    assert result.exit_code > 0
+    assert "expected one of .zarr, .nc, .csv, .parquet" in result.output
 
 
 def test_a_file_of_several_blocks_needs_different_numbers_of_threads(tmp_path: Path) -> None:

@@ -343,10 +343,9 @@ def test_a_random_study_of_a_kernel_has_the_error_of_the_class_of_each_point() -
 def test_configurations_of_one_kernel_have_one_error(axis: dict[str, Any], best: Any) -> None:
     """Slower clocks and small blocks change the largest limit, but the class stays the same."""
     known: dict[str, Any] = {"machine": "h100_sxm", "axes": axis}
-    plain = study(**known).run().time
-    drawn = study(**known, random={"model_error": True, "draws": 256}, outputs=["mean(time)"])
-    ratios = drawn.run()["mean(time)"] / plain
-    assert ratios.values == pytest.approx(float(ratios.mean()), rel=1e-12)
+    random = {"model_error": True, "draws": 256}
+    drawn = study(**known, random=random, outputs=["mean(model_error)"]).run()
+    assert np.ptp(drawn["mean(model_error)"].values) == 0
     (name,) = axis
     chances = study(**known, random={"assumed": True, "draws": 256}).chances(minimize="time")
     assert sorted(chances[name].values) == best
@@ -355,21 +354,19 @@ def test_configurations_of_one_kernel_have_one_error(axis: dict[str, Any], best:
 
 def test_an_axis_of_another_machine_or_work_has_the_error_of_each_point() -> None:
     axes = {"machine": ["h100_sxm", "l40s"], "elements": [2**10, 2**28], "core_clock": [1e9, 2e9]}
-    plain = study(machine=None, axes=axes).run().time
     random = {"model_error": True, "draws": 64}
-    drawn = study(machine=None, axes=axes, random=random, outputs=["mean(time)"]).run()
-    ratios = drawn["mean(time)"] / plain
-    assert np.ptp(ratios.values, axis=ratios.dims.index("core_clock")).max() < 1e-12
-    assert len({*ratios.values.round(6).ravel()}) == 4
+    drawn = study(machine=None, axes=axes, random=random, outputs=["mean(model_error)"]).run()
+    assert drawn["mean(model_error)"].dims == ("machine", "elements")
+    assert len({*drawn["mean(model_error)"].values.round(6).ravel()}) == 4
 
 
 def test_an_axis_of_equations_keeps_the_error_of_each_point() -> None:
     axes = {"waves": ["fractional", "whole"], "threads_per_block": [64, 256]}
     given: dict[str, Any] = {"machine": "h100_sxm", "axes": axes}
-    plain = study(**given).run().time
-    drawn = study(**given, random={"model_error": True, "draws": 64}, outputs=["mean(time)"])
-    ratios = drawn.run()["mean(time)"] / plain
-    assert np.ptp(ratios.values, axis=ratios.dims.index("threads_per_block")).max() < 1e-12
+    random = {"model_error": True, "draws": 64}
+    drawn = study(**given, random=random, outputs=["mean(model_error)", "mean(time)"]).run()
+    assert "threads_per_block" not in drawn["mean(model_error)"].dims
+    assert bool((drawn["mean(time)"] > 0).all())
 
 
 def test_the_interval_of_a_random_study_is_that_of_an_analysis() -> None:
