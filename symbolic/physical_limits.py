@@ -78,12 +78,10 @@ LIMITS = (
     _limit("memory", "decode_bytes", "mem_size", "the KV cache must fit into mem_size",
            "batch decode_bytes"),
     _limit("memory", "batch * seq_len * head_dim * (4 * heads + 2 * kv_heads * kv_element_bytes)",
-           "mem_size", "queries, keys, values and results must fit into mem_size",
-           "batch prefill_bytes"),
+           "mem_size", "queries to results must fit into mem_size", "batch prefill_bytes"),
     _limit("memory", "experts / expert_parallel * hidden * moe_inner_size * (moe_up_matrices + 1)"
            " * moe_element_bytes", "mem_size", "the experts of a rank must fit into mem_size",
            "experts moe_element_bytes"),
     _limit("memory", "weight_bytes + activation_bytes + result_bytes", "mem_size",
-           "both factors and the result must fit into mem_size",
-           "product_rows weight_bytes activation_bytes result_bytes"),
+           "both factors and the result must fit into mem_size", "product_rows weight_bytes"),
 )  # fmt: skip

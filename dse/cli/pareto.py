@@ -63,7 +63,7 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
         from sweeps.grid.dataset import arrays_of
 
         names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
-        columns = {n: column for part in arrays_of(result) for n, column in part.items()}
+        columns = {**arrays_of(result)[0], **arrays_of(result)[1]}
         units = [str(columns[n][2].get("units", "1")) if n in columns else "" for n in names]
         texts = [f" {unit}" if unit not in ("", "1") else "" for unit in units]
         point = zip(names, result.attrs["reference"], texts, strict=True)

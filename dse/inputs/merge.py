@@ -34,14 +34,10 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return the counts that do not hold for a study's inputs, each with the reason.
-
-    A reason also names the other workloads whose count does not hold.
-    """
+    """Return the counts that do not hold for a study's inputs, each with the reason."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
-    wrong: dict[str, list[str]] = {}
     pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
     for name, entry in pairs:
         value = entry.values.get(name)
@@ -50,11 +46,9 @@ def find_invalid_values(
             now = changed.get(other, in_file.value if in_file else None)
             if other not in changed if numbers is None else _is_always_among(now, numbers):
                 continue
-            if entry.name not in (labels := wrong.setdefault(name, [])):
-                labels.append(entry.name)
             if name in reasons:
-                continue
-            if numbers is None:
+                reasons[name] += f"; likewise for {entry.name}"
+            elif numbers is None:
                 formula = in_file.value if in_file else ""
                 reasons[name] = (
                     f"{name} of the workload {entry.name} follows from {other} = {formula}, and "
@@ -70,9 +64,7 @@ def find_invalid_values(
                     "these values (dse kernel --block for each, in one file), leave "
                     f"{other} at {known}, or give {name} yourself"
                 )
-    for name, labels in wrong.items():
-        if len(labels) > 1:
-            reasons[name] += f" (all workloads with such counts: {', '.join(labels)})"
+            break  # one reason for each workload
     return reasons
 
 

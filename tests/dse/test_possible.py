@@ -178,7 +178,7 @@ def test_a_launch_touches_at_most_the_memory_of_the_machine(tmp_path: Path) -> N
     ("model", "sizes", "grown", "cause"),
     [
         ("decode_attention", {"batch": 156, "context": 131072}, "batch", "the KV cache"),
-        ("prefill_attention", {"batch": 32, "seq_len": 131072}, "batch", "queries, keys"),
+        ("prefill_attention", {"batch": 32, "seq_len": 131072}, "batch", "queries to results"),
         ("moe", {"experts": 80, "tokens": 64, "topk": 8}, "experts", "the experts of a rank"),
         ("gemm", dict.fromkeys(("product_rows", "product_columns", "product_depth"), 1e5),
          "product_rows", "both factors and the result"),
