@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -140,15 +140,12 @@ class StudyInputs:
         """Labels that are the same in all configurations, including machine and workload."""
         return {**self.entries, **self.labels}
 
-    def inputs_of(self, names: Iterable[str]) -> set[str]:
+    def inputs_of(self, names: set[str]) -> set[str]:
         """Return the quantities in the formulas that give values to quantities, and the names."""
-        known, new = set[str](), set(names)
-        while new:
-            known |= new
-            cells = [self.values.get(name) for name in new]
-            cells += [x for table in self.tables.values() for n in new for x in table.get(n, ())]
-            new = {*references(*(x for x in cells if isinstance(x, Node)))} - known
-        return known
+        cells = [self.values.get(name) for name in names]
+        cells += [x for table in self.tables.values() for n in names for x in table.get(n, ())]
+        more = {*references(*(x for x in cells if isinstance(x, Node)))} - names
+        return self.inputs_of(names | more) if more else names
 
     def build_grid(self, **changes: Any) -> Grid:
         """Return the grid of the inputs; ``changes`` replace or add arguments."""
