@@ -1,6 +1,8 @@
 /* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. */
 
 const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
+/** How far past a border its next regime is named, and how far at most a value of few digits lies past it. */
+const BEYOND = 1e-9, PAST = 0.01;
 
 function movable() {
   return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps);
@@ -92,9 +94,25 @@ function follow(guide, lever, up) {
     else high = middle;
   }
   if (high !== null && whole && fits(high)) low = high;
+  if (high === null) { // no other regime follows
+    const twice = up ? 2 * x : x / 2;
+    low = whole ? Math.round(twice) : twice;
+  }
   const gain = gainOf(guide, movedTo(lever, low));
-  const next = high !== null && fits(high) ? stateOf(guide, movedTo(lever, high)) : "";
-  return { lever, up, from: x, to: low, gain, next, ends: high !== null };
+  if (high === null || !fits(high)) return { lever, up, from: x, to: low, tried: low, gain, next: "" };
+  const past = low * (1 + (up ? BEYOND : -BEYOND)), isPast = !whole && (up ? past > high : past < high) && fits(past);
+  const next = stateOf(guide, movedTo(lever, isPast ? past : high));
+  return { lever, up, from: x, to: low, tried: whole ? low : roundPast(past, up, (value) => fits(value) && stateOf(guide, movedTo(lever, value)) === next), gain, next };
+}
+
+/** The value of the fewest digits shortly past a place that `holds`, or the place. */
+function roundPast(place, up, holds) {
+  for (let count = 1; count <= 12; count++) {
+    const unit = 10 ** (Math.floor(Math.log10(place)) + 1 - count), steps = Math.floor(place / unit) + (up ? 1 : 0);
+    const value = Number((steps * unit).toPrecision(count + 1));
+    if (Math.abs(value - place) <= PAST * place && holds(value)) return value;
+  }
+  return place;
 }
 
 function moves(guide) {
@@ -102,7 +120,7 @@ function moves(guide) {
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
   return [...new Set(behind)].map((name) => LEVERS.get(name)).filter((lever) => lever && movable().includes(lever))
     .flatMap((lever) => [true, false].map((up) => follow(guide, lever, up)))
-    .filter((move) => move && move.ends && Number.isFinite(move.gain) && move.gain >= LEAST_GAIN)
+    .filter((move) => move && Number.isFinite(move.gain) && move.gain >= LEAST_GAIN)
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
 }
 
@@ -123,7 +141,7 @@ function showAdvice() {
     const state = stateOf(guide), known = moves(guide);
     return element("li", {}, element("b", {}, `${guide.goal}: ${state || quantityText(guide.goal, here.get(guide.goal))}`),
       known.length ? element("ul", {}, ...known.map((move) => element("li", {}, moveText(move), " ",
-        element("button", { type: "button", onclick: () => { move.lever.put(here, move.to); changed(); } }, "try"))))
+        element("button", { type: "button", onclick: () => { move.lever.put(here, move.tried); changed(); } }, "try"))))
         : element("p", { class: "note" }, "no single input named by the model's guide helps before another regime is reached"));
   });
   byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; see the sensitivities below.")]));

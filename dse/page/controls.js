@@ -59,18 +59,25 @@ class Control {
   }
 
   change(move, typed = false) {
+    let problem = "";
     try {
       move();
-      this.problem.textContent = "";
     } catch (error) {
-      this.problem.textContent = error.message;
+      problem = error.message;
     }
-    (this.typed ?? this.slider).setAttribute("aria-invalid", this.problem.textContent !== "");
     changed();
     if (typed) this.show();
+    this.report(problem);
   }
 
+  report(problem) {
+    this.problem.textContent = problem;
+    (this.typed ?? this.slider).setAttribute("aria-invalid", problem !== "");
+  }
+
+  /** Show the value at this point; a message about an earlier input is removed. */
   show() {
+    this.report("");
     const { lever } = this, { name } = lever;
     const moved = name in here.off || name in here.set || (lever.axis && here.at[name] !== start.at[name]);
     this.reset.style.visibility = moved ? "visible" : "hidden";

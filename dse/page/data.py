@@ -99,7 +99,8 @@ def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
     functions: dict[str, str] = {}
     if names.keys() >= set(_TRANSIT_QUANTITIES):
         data["transit"], functions["traced"] = _transit_data(grid)
-    if names.keys() >= {"attained_flops", "attainable_flops"}:
+    roofs = {level[key] for level in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")}
+    if names.keys() >= {"attainable_flops", *roofs}:
         data["roofline"] = {
             "levels": [{**each, **_line_style(each["look"])} for each in _ROOFLINE["levels"]],
             "ceilings": [
@@ -563,6 +564,8 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
 
 #: Formulas with more names, numbers and operations than this are left out: nobody reads them.
 _MAX_FORMULA = 120
+#: Models compare ``x <= y + y / _TIE``: a smaller difference is due to rounding.
+_TIE = 10**12
 
 
 def formula_tree(root: Node) -> Any:
@@ -589,6 +592,8 @@ def _tree_of(node: Node, terms: list[Any]) -> Any:
     if node.op == "constant":
         return json_ready(node.args[0])
     if node.op == "mul" and node.args[1] is constant(NEARLY_ALL):  # it guards against rounding
+        return terms[0]
+    if node.op == "add" and terms[1] == ["div", terms[0], _TIE]:  # it accepts rounded equality
         return terms[0]
     if node.op in ("minimum", "maximum"):
         each = (t[1:] if isinstance(t, list) and t[0] == node.op else [t] for t in terms)

@@ -8,8 +8,8 @@ const OPERATORS = {
 const CHAINED = ["either", "both", "add", "mul"], ATOM = 9;
 const FENCES = { floor: "⌊⌋", ceil: "⌈⌉", absolute: "||" };
 const FUNCTIONS = { minimum: "min", maximum: "max", log: "ln", pow: "power" };
-/** Most characters above or below the bar of a fraction: a phone has no room for more. */
-const BAR = 30;
+/** Most characters above or below the bar of a fraction: a phone has less room. */
+const BAR = innerWidth < 600 ? 30 : 60;
 
 function math(tag, ...children) {
   const made = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
@@ -30,21 +30,37 @@ const listed = (terms) => terms.flatMap((nodes, k) => (k ? [operator(","), ...no
 const textOf = (nodes) => nodes.map((node) => node.textContent).join("");
 const nameText = (name) => name.replace("PLACE_OF_", "place of ");
 
+/** The bracketed pieces with an exponent, which may break as any row. */
+const raised = (nodes, exponent) => [...fenced(nodes).slice(0, -1), math("msup", operator(")"), math("mn", exponent))];
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** A product of equal factors as a power, and a root of a root as a fourth root. */
+function shortened([op, first, second]) {
+  if (op === "sqrt" && first[0] === "sqrt") return ["root4", first[1]];
+  let [rest, count] = [first, 1];
+  for (; rest[0] === "mul" && isSame(rest[2], second); rest = rest[1]) count++;
+  if (isSame(rest, second)) return ["pow", second, count + 1];
+  return count > 1 ? ["mul", rest, ["pow", second, count]] : [op, first, second];
+}
+
 /** The pieces of a formula, and as ``binds`` the precedence of its outermost operator. */
 function piecesOf(tree) {
   const bound = (nodes, binds = ATOM) => Object.assign(nodes, { binds });
   if (typeof tree === "string" && Number.isNaN(number(tree))) return bound([math("mi", nameText(tree))]);
   if (typeof tree === "boolean") return bound([math("mn", String(tree))]);
   if (!Array.isArray(tree)) return bound([math("mn", digits(number(tree), 12).replace("-", "−"))], number(tree) < 0 ? 5 : ATOM);
-  const [op, ...rest] = tree[0] === "divide" ? ["div", tree[1], tree[2]] : tree, terms = rest.map(piecesOf);
+  const [op, ...rest] = tree[0] === "divide" ? ["div", tree[1], tree[2]] : ["sqrt", "mul"].includes(tree[0]) ? shortened(tree) : tree, terms = rest.map(piecesOf);
   const within = (k, around) => (terms[k].binds < around ? fenced(terms[k]) : terms[k]);
   if (op in FENCES) return bound(fenced(terms[0], FENCES[op]));
   if (op === "where") return bound(fenced([...terms[1], mathWords("if"), ...terms[0], mathWords("else"), ...terms[2]]));
   if (terms.every((nodes) => textOf(nodes).length <= BAR)) {
     if (op === "sqrt") return bound([math("msqrt", ...terms[0])]);
+    if (op === "root4") return bound([math("mroot", mathRow(terms[0]), math("mn", "4"))]);
     if (op === "pow") return bound([math("msup", mathRow(within(0, 8)), mathRow(terms[1]))], 7);
     if (op === "div") return bound([math("mfrac", ...terms.map(mathRow))], 7);
   }
+  if (op === "root4") return bound(raised(terms[0], "1/4"), 7);
+  if (op === "pow" && textOf(terms[1]).length <= 4) return bound(raised(terms[0], textOf(terms[1])), 7);
   if (!(op in OPERATORS)) return bound([math("mi", FUNCTIONS[op] ?? op), ...fenced(listed(terms))]);
   const [binds, sign] = OPERATORS[op];
   if (op === "negate") return bound([operator(sign), ...within(0, binds)], binds);

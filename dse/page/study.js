@@ -100,12 +100,22 @@ class Lever {
     this.follows = data.switches.includes(name) ? null : Object.keys(data.leaves).filter(follows);
     this.snaps = this.axis?.kind === "zip" || this.follows?.some((leaf) => leaf !== name);
     this.bounds = this.axis ? null : rangeOf(this);
+    const values = this.axis?.values;
+    this.log = this.bounds?.log ?? (values?.length > 2 && Math.min(...values) > 0 && (values[1] - values[0]) * 4 < values.at(-1) - values.at(-2));
   }
 
   samples(most) {
     if (!this.axis) return [...new Set(Array.from({ length: most }, (_, k) => this.between(k / (most - 1))))];
     const count = Math.min(this.axis.count, most);
     return Array.from({ length: count }, (_, k) => (count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1))));
+  }
+
+  /** The samples of a curve: those of an axis, and fractional indices between them, as far as `most` allows. */
+  finerSamples(most) {
+    const samples = this.samples(most), parts = Math.floor((most - 1) / (samples.length - 1));
+    if (!this.axis?.values || this.snaps || !INPUTS.has(this.name)) return samples;
+    return samples.flatMap((k, n) => (n + 1 < samples.length ? Array.from({ length: parts }, (_, part) => k + part / parts) : [k]))
+      .filter((k) => !this.row.whole || Number.isInteger(k) || !this.axis.values.includes(this.numberOf(k)));
   }
 
   between(share) {
@@ -123,7 +133,11 @@ class Lever {
   }
 
   numberOf(sample) {
-    return this.axis?.values ? this.axis.values[sample] : sample;
+    if (!this.axis?.values) return sample;
+    const low = Math.floor(sample), share = sample - low, [from, to] = this.axis.values.slice(low, low + 2);
+    if (!share) return from;
+    const value = this.log ? from * (to / from) ** share : from + share * (to - from);
+    return this.row.whole ? Math.round(value) : value;
   }
 
   text(sample) {
@@ -145,7 +159,8 @@ class Lever {
   move(point, sample) {
     if (this.axis) {
       delete point.off[this.name];
-      point.at[this.name] = sample;
+      point.at[this.name] = Math.round(sample);
+      if (!Number.isInteger(sample)) point.off[this.name] = this.numberOf(sample);
     } else point.set[this.name] = sample;
     this.refresh(point);
   }
