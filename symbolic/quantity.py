@@ -227,8 +227,8 @@ spec = partial(row, lever="designer")
 
 #: ``resource`` declares a resource of a machine; ``cost`` declares its latencies and other costs.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
-#: ``fitted`` declares a number that was fitted to measurements of a GPU: nobody can choose it.
-fitted = partial(spec, direction="none")
+#: ``fit`` declares a number that was fitted to measurements of a GPU: nobody can choose it.
+fit = partial(spec, direction="none")
 #: ``less`` declares a count of a workload: a lower count never costs time. ``size`` declares a size
 #: of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")

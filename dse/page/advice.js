@@ -1,8 +1,7 @@
 /* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. */
 
 const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
-/** How far past a border its next regime is named, and how far at most a value of few digits lies past it. */
-const BEYOND = 1e-9, PAST = 0.01;
+const BEYOND = 1e-9, PAST = 0.01; // relative distances from a border to its next regime, and at most to a value of few digits
 
 function movable() {
   return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps);
@@ -94,25 +93,18 @@ function follow(guide, lever, up) {
     else high = middle;
   }
   if (high !== null && whole && fits(high)) low = high;
-  if (high === null) { // no other regime follows
-    const twice = up ? 2 * x : x / 2;
-    low = whole ? Math.round(twice) : twice;
-  }
-  const gain = gainOf(guide, movedTo(lever, low));
-  if (high === null || !fits(high)) return { lever, up, from: x, to: low, tried: low, gain, next: "" };
-  const past = low * (1 + (up ? BEYOND : -BEYOND)), isPast = !whole && (up ? past > high : past < high) && fits(past);
-  const next = stateOf(guide, movedTo(lever, isPast ? past : high));
-  return { lever, up, from: x, to: low, tried: whole ? low : roundPast(past, up, (value) => fits(value) && stateOf(guide, movedTo(lever, value)) === next), gain, next };
+  const twice = up ? 2 * x : x / 2, crosses = high !== null && fits(high);
+  if (high === null) low = whole ? Math.round(twice) : twice; // no other regime follows
+  const past = whole ? low : low * (1 + (up ? BEYOND : -BEYOND)), stateAt = (value) => (fits(value) ? stateOf(guide, movedTo(lever, value)) : "");
+  const next = crosses ? stateAt(past) : "", tried = next && !whole ? roundPast(past, up, (value) => stateAt(value) === next) : low;
+  return { lever, up, from: x, to: low, tried, gain: gainOf(guide, movedTo(lever, low)), next };
 }
 
 /** The value of the fewest digits shortly past a place that `holds`, or the place. */
 function roundPast(place, up, holds) {
-  for (let count = 1; count <= 12; count++) {
-    const unit = 10 ** (Math.floor(Math.log10(place)) + 1 - count), steps = Math.floor(place / unit) + (up ? 1 : 0);
-    const value = Number((steps * unit).toPrecision(count + 1));
-    if (Math.abs(value - place) <= PAST * place && holds(value)) return value;
-  }
-  return place;
+  const units = Array.from({ length: 12 }, (_, k) => 10 ** (Math.floor(Math.log10(place)) - k));
+  return units.map((unit, k) => Number(((Math.floor(place / unit) + (up ? 1 : 0)) * unit).toPrecision(k + 2)))
+    .find((value) => Math.abs(value - place) <= PAST * place && holds(value)) ?? place;
 }
 
 function moves(guide) {

@@ -92,8 +92,7 @@ class Chart {
     this.top = 9 + 15 * this.names[1].length + 17 * rows.length;
     this.bottom = height - (this.steep ? 51 : 29) - 15 * this.names[0].length;
     this.rows = rows;
-    this.marks = [];
-    this.labels = [];
+    [this.marks, this.labels] = [[], []];
   }
 
   /** Write on the figure, above all marks, with a border in the colour of the page. */

@@ -49,17 +49,8 @@ function along(lever, samples, names, from = here, all = false) {
 const xsOf = (lever, samples) => samples.map((sample, k) => (lever.categories ? k : lever.numberOf(sample)));
 const nowOf = (lever, samples) => (lever.categories ? samples.indexOf(here.at[lever.name]) : lever.now(here));
 
-/** Whether a line covers more than a decade of positive values over a logarithmic input. */
-function coversDecades() {
-  const lever = LEVERS.get(view.over), family = data.families[view.family] ?? data.families[0];
-  if (!["lines", "limits"].includes(view.kind) || !lever.log) return false;
-  const names = view.kind === "limits" ? [...Object.values(family.terms), family.of] : [view.quantity];
-  const values = along(lever, lever.samples(ALONG), names).flatMap((ys) => [...ys]).filter(Number.isFinite), least = Math.min(...values);
-  return least > 0 && Math.max(...values) > 10 * least;
-}
-
 function drawLines(size, colors) {
-  const lever = LEVERS.get(view.over), samples = lever.finerSamples(ALONG), xs = xsOf(lever, samples);
+  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG, true), xs = xsOf(lever, samples);
   const other = view.by && view.by !== view.over ? LEVERS.get(view.by) : null;
   const several = other ? other.samples(8) : [null];
   const lines = several.map((sample, k) => {
@@ -72,11 +63,9 @@ function drawLines(size, colors) {
   const y = quantitySide(view.quantity, lines.flatMap(({ ys }) => [...ys]), view.log);
   const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend: other ? lines : [] });
   for (const { ys, ...look } of lines) {
+    const drawn = xs.map((_, k) => k).filter((k) => !lever.axis || Number.isInteger(samples[k]) || Number.isFinite(ys[k])); // no gap between the values of an axis
     if (lever.categories) chart.dots(xs, ys, { color: look.color, size: 9 });
-    else { // values between those of an axis leave no gap
-      const drawn = samples.map((_, k) => k).filter((k) => !lever.axis || Number.isInteger(samples[k]) || Number.isFinite(ys[k]));
-      chart.line(drawn.map((k) => xs[k]), drawn.map((k) => ys[k]), { ...look, steps: Boolean(flagsOf(view.quantity)) });
-    }
+    else chart.line(drawn.map((k) => xs[k]), drawn.map((k) => ys[k]), { ...look, steps: Boolean(flagsOf(view.quantity)) });
   }
   chart.upright(nowOf(lever, samples));
   chart.ring(nowOf(lever, samples), here.feasibleValue(view.quantity), quantityText(view.quantity, here.feasibleValue(view.quantity), 4));
@@ -85,7 +74,7 @@ function drawLines(size, colors) {
 
 function drawLimits(size, colors) {
   const family = data.families[view.family] ?? data.families[0];
-  const lever = LEVERS.get(view.over), samples = lever.finerSamples(ALONG), xs = xsOf(lever, samples);
+  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG, true), xs = xsOf(lever, samples);
   const names = [...Object.values(family.terms), family.of];
   const columns = along(lever, samples, names, here, true);
   const shown = names.map((name, k) => ({ name, ys: columns[k] })).filter(({ ys }) => ys.some(Number.isFinite));

@@ -30,17 +30,13 @@ const listed = (terms) => terms.flatMap((nodes, k) => (k ? [operator(","), ...no
 const textOf = (nodes) => nodes.map((node) => node.textContent).join("");
 const nameText = (name) => name.replace("PLACE_OF_", "place of ");
 
-/** The bracketed pieces with an exponent, which may break as any row. */
-const raised = (nodes, exponent) => [...fenced(nodes).slice(0, -1), math("msup", operator(")"), math("mn", exponent))];
-const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
-/** A product of equal factors as a power, and a root of a root as a fourth root. */
+/** A product of equal factors as a power, and a root of a root as one. */
 function shortened([op, first, second]) {
-  if (op === "sqrt" && first[0] === "sqrt") return ["root4", first[1]];
+  if (op === "sqrt") return first[0] === "sqrt" ? ["pow", first[1], "1/4"] : [op, first];
+  const isSame = (tree) => JSON.stringify(tree) === JSON.stringify(second);
   let [rest, count] = [first, 1];
-  for (; rest[0] === "mul" && isSame(rest[2], second); rest = rest[1]) count++;
-  if (isSame(rest, second)) return ["pow", second, count + 1];
-  return count > 1 ? ["mul", rest, ["pow", second, count]] : [op, first, second];
+  for (; rest[0] === "mul" && isSame(rest[2]); rest = rest[1]) count++;
+  return isSame(rest) ? ["pow", second, count + 1] : count > 1 ? ["mul", rest, ["pow", second, count]] : [op, first, second];
 }
 
 /** The pieces of a formula, and as ``binds`` the precedence of its outermost operator. */
@@ -55,12 +51,10 @@ function piecesOf(tree) {
   if (op === "where") return bound(fenced([...terms[1], mathWords("if"), ...terms[0], mathWords("else"), ...terms[2]]));
   if (terms.every((nodes) => textOf(nodes).length <= BAR)) {
     if (op === "sqrt") return bound([math("msqrt", ...terms[0])]);
-    if (op === "root4") return bound([math("mroot", mathRow(terms[0]), math("mn", "4"))]);
     if (op === "pow") return bound([math("msup", mathRow(within(0, 8)), mathRow(terms[1]))], 7);
     if (op === "div") return bound([math("mfrac", ...terms.map(mathRow))], 7);
   }
-  if (op === "root4") return bound(raised(terms[0], "1/4"), 7);
-  if (op === "pow" && textOf(terms[1]).length <= 4) return bound(raised(terms[0], textOf(terms[1])), 7);
+  if (op === "pow" && terms[1].length === 1) return bound([...fenced(terms[0]).slice(0, -1), math("msup", operator(")"), ...terms[1])], 7);
   if (!(op in OPERATORS)) return bound([math("mi", FUNCTIONS[op] ?? op), ...fenced(listed(terms))]);
   const [binds, sign] = OPERATORS[op];
   if (op === "negate") return bound([operator(sign), ...within(0, binds)], binds);

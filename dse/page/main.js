@@ -33,8 +33,13 @@ function settle() {
   }
 }
 
-/** Tails of launches are rare; curves over decades bend where a limit changes. */
-const logByDefault = () => view.kind === "launch" || coversDecades();
+/** Whether y is logarithmic: for tails of launches, and for positive values over more than a decade of which x is logarithmic. */
+function logByDefault() {
+  const lever = LEVERS.get(view.over), { of, terms } = data.families[view.family] ?? data.families[0] ?? {};
+  if (!["lines", "limits"].includes(view.kind) || !lever.log) return view.kind === "launch";
+  const values = along(lever, lever.samples(ALONG), view.kind === "limits" ? [...Object.values(terms), of] : [view.quantity]).flatMap((ys) => [...ys].filter(Number.isFinite));
+  return Math.min(...values) > 0 && Math.max(...values) > 10 * Math.min(...values);
+}
 
 function drawn(size, colors = palette()) {
   return KINDS[view.kind].draw(size, colors);

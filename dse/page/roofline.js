@@ -1,12 +1,10 @@
 /* The roofline (Williams 2009): kernels below the roofs and ceilings of the machine at this point. */
 
-const ROOM = 3, ROUNDED = 1.001, TERA = 1e12, KERNEL = "#d55e00";
+const ROOM = 3, ROUNDED = 1.001, TERA = 1e12, KERNEL = "#d55e00", SMALL = 'font-size="11"';
 /** Height of a label, in pixels; ceilings that are nearer than this share a label. */
 const LABEL = 11;
 
-/** Without a time, a kernel is on its roof. */
-const RATE = OUTPUTS.has("attained_flops") ? "attained_flops" : "attainable_flops";
-
+const RATE = OUTPUTS.has("attained_flops") ? "attained_flops" : "attainable_flops"; // without a time, a kernel is on its roof
 /** The rate of a kernel, and its operations per byte of each level of memory. */
 const placed = (point, levels) => ({ rate: point.get(RATE) / TERA, at: levels.map(({ intensity }) => point.get(intensity)) });
 
@@ -48,14 +46,13 @@ function drawRoofline(size, colors) {
   const y = new Side({ name: "operations per second [TFLOP/s]", low: Math.min(...all.map(({ rate }) => rate), roofs[0].speed * low * ROOM) / ROOM, high: top * ROOM, log: true });
   const legend = roofs.map(({ name, speed, color, dash }) => ({ text: `${name} ${digits(speed * 1000, 4)} GB/s`, color, dash }));
   const chart = new Chart({ x, y, ...size, colors, legend });
-  const write = (across, up, text, anchor, color) => chart.label(across, up, text, { anchor, color, more: 'font-size="11"' });
   roofs.forEach(({ speed }, k) => chart.line([low, top / speed], [low * speed, top], { ...legend[k], wide: 2 }));
   for (const { rate } of peaks) chart.line([rate / fastest, high], [rate, rate], { color: colors.weak, wide: 1 });
-  for (const { text, rate } of ceilingLabels(chart, peaks)) write(chart.right - 4, chart.up(rate) - 3, text, "end", colors.weak);
+  for (const { text, rate } of ceilingLabels(chart, peaks)) chart.label(chart.right - 4, chart.up(rate) - 3, text, { anchor: "end", color: colors.weak, more: SMALL });
   for (const { rate, at, name } of all.slice(0, -1)) {
     const isRight = chart.across(at[0]) > (chart.left + chart.right) / 2;
     chart.dots([at[0]], [rate], { color: KERNEL, size: 8 });
-    write(chart.across(at[0]) + (isRight ? -8 : 8), chart.up(rate) + 4, name, isRight ? "end" : "start", colors.ink);
+    chart.label(chart.across(at[0]) + (isRight ? -8 : 8), chart.up(rate) + 4, name, { anchor: isRight ? "end" : "start", more: SMALL });
   }
   const mine = all.at(-1), roof = here.get("attainable_flops") / TERA;
   if (!mine || mine.rate !== here.get(RATE) / TERA) {

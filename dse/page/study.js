@@ -104,18 +104,13 @@ class Lever {
     this.log = this.bounds?.log ?? (values?.length > 2 && Math.min(...values) > 0 && (values[1] - values[0]) * 4 < values.at(-1) - values.at(-2));
   }
 
-  samples(most) {
+  /** At most `most` samples: indices of an axis, if `fine` also fractional ones between its values; or numbers. */
+  samples(most, fine = false) {
     if (!this.axis) return [...new Set(Array.from({ length: most }, (_, k) => this.between(k / (most - 1))))];
-    const count = Math.min(this.axis.count, most);
-    return Array.from({ length: count }, (_, k) => (count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1))));
-  }
-
-  /** The samples of a curve: those of an axis, and fractional indices between them, as far as `most` allows. */
-  finerSamples(most) {
-    const samples = this.samples(most), parts = Math.floor((most - 1) / (samples.length - 1));
-    if (!this.axis?.values || this.snaps || !INPUTS.has(this.name)) return samples;
-    return samples.flatMap((k, n) => (n + 1 < samples.length ? Array.from({ length: parts }, (_, part) => k + part / parts) : [k]))
-      .filter((k) => !this.row.whole || Number.isInteger(k) || !this.axis.values.includes(this.numberOf(k)));
+    const { count, values } = this.axis, shown = Math.min(count, most), isFine = fine && values && shown === count && count > 1 && !this.snaps && INPUTS.has(this.name);
+    const parts = isFine ? Math.floor((most - 1) / (count - 1)) : 1, steps = (shown - 1) * parts;
+    return Array.from({ length: steps + 1 }, (_, k) => (k * (count - 1)) / Math.max(steps, 1)).map((k) => (isFine ? k : Math.round(k)))
+      .filter((k) => Number.isInteger(k) || !this.row.whole || !values.includes(this.numberOf(k)));
   }
 
   between(share) {
@@ -135,8 +130,7 @@ class Lever {
   numberOf(sample) {
     if (!this.axis?.values) return sample;
     const low = Math.floor(sample), share = sample - low, [from, to] = this.axis.values.slice(low, low + 2);
-    if (!share) return from;
-    const value = this.log ? from * (to / from) ** share : from + share * (to - from);
+    const value = !share ? from : this.log ? from * (to / from) ** share : from + share * (to - from);
     return this.row.whole ? Math.round(value) : value;
   }
 

@@ -967,7 +967,7 @@ def test_curves_between_the_values_of_an_axis_are_those_of_the_model(
     lowest = np.max([np.interp(grid, *term.T) for term in terms], axis=0)
     np.testing.assert_allclose(np.interp(grid, *smallest.T), lowest, atol=1.0)
     sampled = page.run(
-        "explorer.LEVERS.get('work_flops').finerSamples(240)"
+        "explorer.LEVERS.get('work_flops').samples(240, true)"
         ".map((k) => explorer.LEVERS.get('work_flops').numberOf(k))"
     )
     assert set(study.axes["work_flops"]) <= set(sampled)
@@ -981,7 +981,7 @@ def test_curves_of_whole_numbers_have_whole_values(page: Browser, tmp_path: Path
     assert page.run("explorer.data.quantities.active_sms.whole")
     for name in ("active_sms", "core_clock"):
         lever = f"explorer.LEVERS.get('{name}')"
-        values = page.run(f"{lever}.finerSamples(240).map((k) => {lever}.numberOf(k))")
+        values = page.run(f"{lever}.samples(240, true).map((k) => {lever}.numberOf(k))")
         axis = page.run(f"{lever}.axis.values")
         assert values == (axis if name == "active_sms" else sorted(set(values)))
         assert {*axis} <= {*values}
@@ -991,14 +991,14 @@ def test_curves_of_whole_numbers_have_whole_values(page: Browser, tmp_path: Path
 @needs_chromium
 @pytest.mark.parametrize("point", [{"threads": 1056, "intensity": 20}, {"threads": 300}])
 def test_a_tried_move_reaches_the_regime_that_it_names(
-    point: dict[str, float], page: Browser, tmp_path: Path
+    point: dict[str, Any], page: Browser, tmp_path: Path
 ) -> None:
     study = Study.from_toml(ROOT / "docs/explore/transit.toml")
     page.open(study.explore(tmp_path / "page.html").as_uri())
     for name, value in point.items():
         state(page, f"LEVERS.get('{name}').put(here, {value}); changed();")
-    at = {"threads": 1040, "intensity": 24} | point
-    advice = dse.advise("transit", **study.set | at)
+    at: dict[str, Any] = {**study.set, "threads": 1040, "intensity": 24} | point
+    advice = dse.advise("transit", **at)
     moves = page.run(
         "explorer.moves(explorer.data.guides[0]).map(({ lever, to, tried, next }) =>"
         " [lever.name, to, tried, next])"
@@ -1011,7 +1011,7 @@ def test_a_tried_move_reaches_the_regime_that_it_names(
             continue
         assert len(f"{tried:.12g}".replace(".", "").strip("0")) <= 4, tried
         assert tried == pytest.approx(to, rel=0.02)
-        known = dse.evaluate("transit", **study.set | at | {name: tried}, outputs=["bound"])
+        known = dse.evaluate("transit", **at | {name: tried}, outputs=["bound"])
         flags = known.bound.attrs
         meanings = dict(zip(flags["flag_values"], flags["flag_meanings"].split(), strict=True))
         assert meanings[int(known.bound)] == following
@@ -1022,11 +1022,11 @@ def test_parts_of_a_product_include_the_power_limit(page: Browser, tmp_path: Pat
     page.open(dse.explore(ROOT / "docs/explore/tensor.toml", tmp_path / "page.html").as_uri())
     assert "power limit" in page.run("document.getElementById('figure').textContent")
     note = page.run("document.getElementById('figure-note').textContent")
-    found = re.search(
+    match = re.search(
         r"start ([\d.]+) .*alone take ([\d.]+) µs. Together: ([\d.]+) µs", note, re.DOTALL
     )
-    assert found
-    rest, limit, together = map(float, found.groups())
+    assert match
+    rest, limit, together = map(float, match.groups())
     assert (rest**4 + limit**4) ** 0.25 == pytest.approx(together, rel=1e-3)
 
 
