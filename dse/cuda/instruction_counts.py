@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -155,13 +156,20 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
 def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     """Return the counts of several blocks as formulas of ``threads_per_block``.
 
-    Raise a DseError if two blocks have equally many threads, or shapes of different dimensions.
+    A quantity that only some blocks have, such as ``longest_warp_insts``, has its default in the
+    others. Raise a DseError if two blocks have equally many threads, or a quantity has no default.
     """
     threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
-    if len({*threads}) < len(threads) or any({*each} != {*first} for each in counts):
+    names = dict.fromkeys(name for each in counts for name in each)
+    missing: dict[str, Any] = {
+        n: TABLE[n].default for n in names if any(n not in each for each in counts)
+    }
+    unknown = [name for name, default in missing.items() if not isinstance(default, (int, float))]
+    if unknown or len({*threads}) < len(threads):
+        why = f" (only some have {', '.join(unknown)})" if unknown else ""
         raise DseError(
-            f"blocks of {', '.join(map(str, threads))} threads: a workload file holds blocks of "
-            "different numbers of threads and equal dimensions; write a file for each of the "
+            f"blocks of {', '.join(map(str, threads))} threads{why}: a workload file holds blocks "
+            "of different numbers of threads and equal dimensions; write a file for each of the "
             "others, or a table (--out OUT.csv)"
         )
 
@@ -171,11 +179,12 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
             text = f"where({_BLOCK} == {size}, {value}, {text})"
         return values[0] if len({*values}) == 1 else text
 
-    values = {n: join([each.formulas.get(n, each[n]) for each in counts]) for n in first}
+    values = {n: join([e.formulas.get(n, (missing | {**e})[n]) for e in counts]) for n in names}
     formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
     inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
     return replace(
         first,
+        quantities=missing | {**first},
         formulas=formulas,
         declared={
             n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
@@ -184,10 +193,10 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
         },
         assumed={n: why for each in reversed(counts) for n, why in each.assumed.items()},
         holds_for={
-            n: sorted({*names, _BLOCK})
-            for n, names in inputs.items()
+            n: sorted({*required, _BLOCK})
+            for n, required in inputs.items()
             if n != _BLOCK
-            and (names or any(formulas.get(n) != each.formulas.get(n) for each in counts))
+            and (required or any(formulas.get(n) != each.formulas.get(n) for each in counts))
         },
         counted_blocks=threads,
     )
