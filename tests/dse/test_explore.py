@@ -1036,7 +1036,7 @@ def test_advice_on_a_product_moves_no_fitted_number(page: Browser, tmp_path: Pat
     page.open(study.explore(tmp_path / "page.html").as_uri())
     names = page.run("explorer.moves(explorer.data.guides[0]).map(({ lever }) => lever.name)")
     assert {"n_sms", "mem_bandwidth", "tensor_bf16_flops"} <= {*names}
-    point = {"machine": "h100_sxm", "dtype": "bf16", "product_rows": 3136}
+    point: dict[str, Any] = {"machine": "h100_sxm", "dtype": "bf16", "product_rows": 3136}
     moves = [move.quantity for move in study.advise(**point).moves]
     assert {"n_sms", "mem_bandwidth", "tensor_bf16_flops"} <= {*moves}
     assert not [name for name in (*names, *moves) if name.startswith("gemm_")]
