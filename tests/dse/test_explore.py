@@ -30,7 +30,7 @@ from dse import DseError, Study
 from dse.catalog.entries import shipped_values
 from dse.cli import main
 from dse.page.data import figure_data, formula_tree
-from dse.page.page import make_server
+from dse.page.page import make_server, read_heading
 from dse.plots.style import meaning_of
 from stochastic import Pmf
 from symbolic.answer import PREFIXED_UNITS, value_text
@@ -1069,7 +1069,7 @@ def test_conditions_show_no_tolerance_of_rounding(tour: Browser) -> None:
     tour.run("new Promise((done) => setTimeout(done, 300))")
     text = tour.run("document.querySelector('#tree .formula').textContent")
     assert "ms_peak≤ms_throughput" in text
-    assert "000" not in text
+    assert "1e12" not in text
 
 
 @needs_chromium
@@ -1118,3 +1118,10 @@ def test_each_linked_page_has_its_command() -> None:
     assert {ROOT / file for _, file in links} == {*EXPLORERS}
     assert all(Path(file).stem == name for name, file in links)
     assert len(links) == text.count('.html"')
+
+
+def test_the_first_comment_of_the_tour_is_a_title() -> None:
+    title, note = read_heading(TOUR, None, "")
+    assert title is not None
+    assert title.startswith("How many threads")
+    assert note
