@@ -69,8 +69,8 @@ RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 LEVERS = ("programmer", "designer")
 #: Directions in which advice may change a quantity. "up" is for a resource: more of it never costs
-#: time. "down" is for a latency or another cost. "none" is for a size of the problem, or a
-#: condition of measurements.
+#: time. "down" is for a latency or another cost. "none" is for a size of the problem, a
+#: condition of measurements, or a fitted number.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -227,6 +227,8 @@ spec = partial(row, lever="designer")
 
 #: ``resource`` declares a resource of a machine; ``cost`` declares its latencies and other costs.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+#: ``fit`` declares a number that was fitted to measurements of a GPU: nobody can choose it.
+fit = partial(spec, direction="none")
 #: ``less`` declares a count of a workload: a lower count never costs time. ``size`` declares a size
 #: of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")
