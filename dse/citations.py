@@ -35,16 +35,18 @@ _TEX |= {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textascii
 _SHOWN = 3
 
 
-def cite(source: Any) -> Answer:
-    """Return BibTeX of the papers, data sheets and data sets behind an answer.
+def cite(source: Any, *more: Any) -> Answer:
+    """Return BibTeX of the papers, data sheets and data sets behind one or more answers.
 
     Equations, fits, and values of machines and workloads have sources, which name publications.
-    ``print`` shows BibTeX. ``data`` has the ``entries``, and in ``others`` the sources that name no
-    publication. The fields of an entry come from a source or from the table of references.
+    ``print`` shows BibTeX: papers first, and those first that most sources name. ``data`` has the
+    ``entries``, and in ``others`` the sources that name no publication. The fields of an entry come
+    from a source or from the table of references.
 
     Parameters:
         source: A study, a comparison, a Dataset of an answer or run, or the path of one of these;
             a model, a machine, a workload, or the name of one of these.
+        more: Further sources, whose references are merged.
 
     Raises:
         DseError: The source is none of these.
@@ -54,14 +56,15 @@ def cite(source: Any) -> Answer:
     """
     cited: dict[tuple[Any, ...], list[str]] = {}
     others = []
-    for text in dict.fromkeys([f"simt-dse version {version()}", *_source_texts(_load(source))]):
+    texts = [text for each in (source, *more) for text in _source_texts(_load(each))]
+    for text in dict.fromkeys([f"simt-dse version {version()}", *texts]):
         references = [*_references(text)] if text else []
         others += [] if references else [text]
         for reference in references:
             cited.setdefault(reference, []).append(text)
     keys = Counter[str]()
     entries: list[dict[str, Any]] = []
-    for (key, kind, *fields), names in cited.items():
+    for (key, kind, *fields), names in sorted(cited.items(), key=_rank):
         keys[key] += 1
         unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
         entries.append({"key": unique, "type": kind, "fields": dict(fields), "cited_as": names})
@@ -69,6 +72,11 @@ def cite(source: Any) -> Answer:
     parts = [*map(_bibtex, entries), *[note] * bool(others)]
     data = {"entries": entries, "others": others}
     return Answer(kind="BibTeX", title="\n\n".join(parts), data=data)
+
+
+def _rank(item: tuple[tuple[Any, ...], list[str]]) -> tuple[bool, bool, int]:
+    (key, kind, *_), names = item
+    return key != "simt-dse", kind in ("misc", "manual"), -len(names)
 
 
 def _bibtex(entry: Mapping[str, Any]) -> str:
@@ -89,10 +97,11 @@ def _references(text: str) -> Iterator[tuple[Any, ...]]:
     for name, row in _rows().items():
         for match in re.finditer(row["match"], text):
             fields = {n: row[n] for n in row if n not in ("match", "type")}
-            fields |= {n: group for n, group in match.groupdict().items() if group}
+            fields = {n: match.expand(v) if isinstance(v, str) else v for n, v in fields.items()}
+            fields = {n: value for n, value in fields.items() if value}
             words = f"{fields.get('author', '')} {fields['title']} {fields.get('note', '')}"
             slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
-            yield (name if "title" in row else slug, row["type"], *fields.items())
+            yield (slug if "\\" in row["title"] else name, row["type"], *fields.items())
         text = re.sub(row["match"], "", text)
 
 
@@ -136,5 +145,5 @@ def _source_texts(source: Any) -> Iterable[str]:
 
 def _value(name: str, value: Any) -> str:
     text = str(value)
-    escaped = text if name == "doi" else "".join(_TEX.get(sign, sign) for sign in text)
+    escaped = text if name in ("doi", "url") else "".join(_TEX.get(sign, sign) for sign in text)
     return f"{{{{{escaped}}}}}" if name == "title" else f"{{{escaped}}}"
