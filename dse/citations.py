@@ -64,7 +64,8 @@ def cite(source: Any, *more: Any) -> Answer:
             cited.setdefault(reference, []).append(text)
     keys = Counter[str]()
     entries: list[dict[str, Any]] = []
-    for (key, kind, *fields), names in sorted(cited.items(), key=_rank):
+    rows = sorted(cited.items(), key=lambda row: (row[0][1] in ("misc", "manual"), -len(row[1])))
+    for (key, kind, *fields), names in sorted(rows, key=lambda row: row[0][0] != "simt-dse"):
         keys[key] += 1
         unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
         entries.append({"key": unique, "type": kind, "fields": dict(fields), "cited_as": names})
@@ -72,11 +73,6 @@ def cite(source: Any, *more: Any) -> Answer:
     parts = [*map(_bibtex, entries), *[note] * bool(others)]
     data = {"entries": entries, "others": others}
     return Answer(kind="BibTeX", title="\n\n".join(parts), data=data)
-
-
-def _rank(item: tuple[tuple[Any, ...], list[str]]) -> tuple[bool, bool, int]:
-    (key, kind, *_), names = item
-    return key != "simt-dse", kind in ("misc", "manual"), -len(names)
 
 
 def _bibtex(entry: Mapping[str, Any]) -> str:
@@ -96,9 +92,8 @@ def _references(text: str) -> Iterator[tuple[Any, ...]]:
     """Yield the key, the type and the fields of each publication that a source names."""
     for name, row in _rows().items():
         for match in re.finditer(row["match"], text):
-            fields = {n: row[n] for n in row if n not in ("match", "type")}
-            fields = {n: match.expand(v) if isinstance(v, str) else v for n, v in fields.items()}
-            fields = {n: value for n, value in fields.items() if value}
+            texts = [(n, match.expand(str(row[n]))) for n in row if n not in ("match", "type")]
+            fields = {name: text for name, text in texts if text}
             words = f"{fields.get('author', '')} {fields['title']} {fields.get('note', '')}"
             slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
             yield (slug if "\\" in row["title"] else name, row["type"], *fields.items())

@@ -37,17 +37,22 @@ _MAX_FACTOR_RATIO = 1.6
 _MIN_LOG_RATIO = 4.0
 #: A logarithmic axis of fewer decades has ticks at equal steps.
 _LEAST_DECADES = 0.5
+#: A legend below an Axes has one column if its width exceeds this multiple of that of the Axes.
+_LEGEND_SHARE = 1.15
 #: Label of an Axes whose scales ``--log`` leaves as they are.
 LINEAR = "<linear>"
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
-    """Return an empty figure; raise an error that names the package if matplotlib is missing."""
+    """Return an empty figure, larger if the style has a larger font; DseError without matplotlib."""
     try:
+        from matplotlib import rcParams
+
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
         raise DseError("figures need matplotlib: pip install matplotlib") from error
-    return NotebookFigure(figsize=(width, height), layout="constrained")
+    grown = max(1.0, rcParams["font.size"] / 10) ** 0.5  # text still grows more than the figure
+    return NotebookFigure(figsize=(grown * width, grown * height), layout="constrained")
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -82,7 +87,14 @@ def unit_of(variable: Any) -> str:
 def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
     """Return the name of a variable with its unit, wrapped to lines of ``width`` characters."""
     text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
-    return textwrap.fill(label_with_unit(text, unit_of(variable)), width)
+    return fold(label_with_unit(text, unit_of(variable)), width)
+
+
+def fold(text: str, width: int) -> str:
+    """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
+    from matplotlib import rcParams
+
+    return textwrap.fill(text, max(8, int(10 * width / rcParams["font.size"])))
 
 
 def label_with_unit(text: str, unit: str) -> str:
@@ -152,7 +164,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
     """Set a tick with the name of the case at each case number that occurs in ``values``."""
     shown = [flag for flag in flags if (np.asarray(values) == flag).any()]
-    axis.set_ticks(shown, [textwrap.fill(f"{flag}: {flags[flag]}", width) for flag in shown])
+    axis.set_ticks(shown, [fold(f"{flag}: {flags[flag]}", width) for flag in shown])
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> Any:
@@ -164,18 +176,20 @@ def label_rows(ax: Axes, names: Sequence[str]) -> Any:
 
 def set_title(ax: Axes, text: str, width: int = 72) -> None:
     """Set a title, wrapped to lines of at most ``width`` characters."""
-    ax.set_title("\n".join(textwrap.wrap(text, width)), fontsize=10)
+    ax.set_title(fold(text, width), fontsize="medium")
 
 
 def add_legend(
     ax: Axes, *, heading: str = "", at_right: bool = False, at_bottom: bool = False, **more: Any
 ) -> None:
     """Add a legend if it has several entries: inside the Axes, at its right, or below it."""
+    from matplotlib.font_manager import FontProperties
+
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
-    style: dict[str, Any] = {"loc": "best", "title": textwrap.fill(heading, 30) or None}
-    style |= {"fontsize": 8, "title_fontsize": 8, "handlelength": 3.2}
+    style: dict[str, Any] = {"loc": "best", "title": fold(heading, 30) or None}
+    style |= {"fontsize": "small", "title_fontsize": "small", "handlelength": 3.2}
     style |= {"framealpha": 0.9, "edgecolor": "0.8"}
     if at_right:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
@@ -183,11 +197,13 @@ def add_legend(
         # borderaxespad is in font sizes of the legend
         box = ax.xaxis.get_tightbbox() or ax.bbox
         depth = 72 / ax.figure.dpi * (ax.bbox.y0 - box.y0)
-        pad = depth / style["fontsize"] + 0.4
+        pad = depth / FontProperties(size="small").get_size_in_points() + 0.4
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
         style |= {"handles": handles, "labels": labels}
-    ax.legend(**(style | more))
+    legend = ax.legend(**(style | more))
+    if at_bottom and legend.get_window_extent().width > _LEGEND_SHARE * ax.bbox.width:
+        ax.legend(**(style | more | {"ncols": 1}))
 
 
 def is_geometric(values: Any) -> bool:

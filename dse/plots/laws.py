@@ -195,8 +195,8 @@ def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **ma
     for line, (name, value) in zip(("--", ":"), marks.items(), strict=False):
         ax.axvline(value, color="black", lw=1, ls=line, label=name.replace("_", " "))
     ax.set(ylim=(0, None), ylabel="probability of a bin")
-    ax.set_title(f"mass, and {len(samples):,} simulated {what}", fontsize=10)
-    ax.legend(frameon=False, fontsize=8)
+    set_title(ax, f"mass, and {len(samples):,} simulated {what}")
+    ax.legend(frameon=False, fontsize="small")
 
 
 def _draw_loss_masses(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
@@ -212,7 +212,7 @@ def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
     if outcomes > _MAX_OUTCOMES:
         text = f"about {outcomes:.1g} outcomes:\ntoo many to draw"
         ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
-        ax.set_title("atoms", fontsize=10)
+        set_title(ax, "atoms")
         return
     atoms = law.pmf()
     x, chance = atoms["loss"].values, atoms.values.astype(float)
@@ -222,7 +222,7 @@ def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
     ax.vlines(x[largest], 0, chance[largest], color=_EXACT.color, lw=0.7)
     ax.set_ylim(bottom=0)
     which = f"the {_MAX_ATOMS:,} likeliest of " if len(x) > _MAX_ATOMS else ""
-    ax.set_title(f"{which}{atoms.size:,} atoms", fontsize=10)
+    set_title(ax, f"{which}{atoms.size:,} atoms")
 
 
 def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
@@ -235,13 +235,13 @@ def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
         value = float(law.quantile(q))
         _mark_quantile(ax, value, q, f"{q:.0%}: {value:.4g}", (7, -11))
     ax.set_ylabel("P(X <= loss)")
-    ax.set_title("distribution function", fontsize=10)
-    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    set_title(ax, "distribution function")
+    ax.legend(frameon=False, fontsize="small", loc="lower right")
 
 
 def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float, float]) -> None:
     ax.plot([x], [y], "o", ms=4, color="black")
-    ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
+    ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize="small")
 
 
 def _visible_slice(cdf: Any) -> slice:
@@ -341,7 +341,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     for panel in (mass, rare):
         format_time_axis(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
     shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
-    figure.suptitle(f"{law.works[0]!r}: {shape}", fontsize=10)
+    figure.suptitle(f"{law.works[0]!r}: {shape}")
     return figure
 
 
@@ -425,8 +425,8 @@ def timeline(
         ax.barh(box.row, long, 0.9, left=box.start, **style)
         if long > _MIN_LABEL_SHARE * end:
             patch = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8}
-            at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "bbox": patch}
-            ax.text(box.start + long / 2, box.row, str(box.warp + 1), **at)
+            at: dict[str, Any] = {"ha": "center", "va": "center", "bbox": patch}
+            ax.text(box.start + long / 2, box.row, str(box.warp + 1), fontsize="small", **at)
     label_rows(ax, ["computation", *(f"request {k}" for k in range(1, rows + 1))])
     ax.set(xlim=(0, end), xlabel="time [cycles]", ylabel="what overlaps")
     text = f"{end:g} cycles"
@@ -436,7 +436,7 @@ def timeline(
         inputs |= {"resident_warps": warps, "repetitions": 1}
         ds = evaluate("mwp_cwp", outputs=["exec_cycles"], **inputs)
         text += f"; {float(ds.exec_cycles):g} by Eqs. 21 to 23"
-    ax.set_title(text, fontsize=10)
+    set_title(ax, text)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
@@ -452,7 +452,7 @@ def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
     ax.barh(lanes, rest, 0.7, left=work, **idle, label="waiting for the longest")
     ax.set(xlabel="iterations", ylabel="lane")
     cost, used = longest * len(work), sum(work)
-    ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
+    set_title(ax, f"loss {cost} / {used} = {cost / used:.4g}")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -14,6 +13,7 @@ from dse.plots.axes import (
     add_legend,
     axes_of,
     axis_label,
+    fold,
     format_axis,
     name_flags,
     set_title,
@@ -314,7 +314,7 @@ def efficiency(
         _powers_of_two(ax.xaxis, ds.energy_efficiency)
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
-    ax.set(xlabel=textwrap.fill(across, 34), ylabel="speed-up: baseline time over the new (S)")
+    ax.set(xlabel=fold(across, 34), ylabel="speed-up: baseline time over the new (S)")
     if relative is None and (legend := ax.get_legend()) is not None:
         legend.remove()
     return ax

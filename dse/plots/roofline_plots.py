@@ -250,8 +250,8 @@ def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -
     text, highest = "", 0.0
     for peak, name in [*roofs["peaks"], (math.inf, "")]:
         if text and peak > _NEAR * highest:
-            style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 7, "color": "0.3"}
-            ax.text(ends[1] / 1.05, highest * 1.02, text, **style)
+            style: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.3"}
+            ax.text(ends[1] / 1.05, highest * 1.02, text, fontsize="small", **style)
             text = ""
         if peak < math.inf:
             ax.plot([peak / fastest, ends[1]], [peak, peak], color="0.45", lw=1.0, ls="-")
@@ -282,7 +282,7 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
     marks: Any = ax.transData.transform(at) if at else []
     taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in marks]
     taken += [text.get_window_extent() for text in ax.texts]
-    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "zorder": 7}
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "zorder": 7}
     style["path_effects"] = [withStroke(linewidth=2.5, foreground="white")]
     for point, place in zip(points, at, strict=True):
         for up, side in itertools.product((-10, 3, -20, 13, -30, 23, -40, 33), (1, -1)):

@@ -131,11 +131,7 @@ def mwp_peak_bw(mem_bandwidth, bw_per_warp, busy_sms):
     return divide(mem_bandwidth, bw_per_warp * busy_sms, at_zero=math.inf)
 
 
-@equation(
-    source="Hong and Kim 2009; Hong 2012, Eqs. 5 and 29",
-    symbol="MWP",
-    when={"rounding": "continuous"},
-)
+@equation(source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "continuous"})
 def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     r"""Memory warp parallelism: number of warps of one SM whose requests overlap. [warps]
 
@@ -147,12 +143,7 @@ def mwp(mwp_without_bw, mwp_peak_bw, parallel_warps):
     return minimum(mwp_without_bw, mwp_peak_bw, parallel_warps)
 
 
-@equation(
-    name="mwp",
-    source="Hong and Kim 2009; Hong 2012, Eqs. 5 and 29",
-    symbol="MWP",
-    when={"rounding": "whole"},
-)
+@equation(name="mwp", source="Hong 2012, Eqs. 5 and 29", symbol="MWP", when={"rounding": "whole"})
 def mwp_whole(mwp_without_bw, mwp_peak_bw, parallel_warps):
     """Memory warp parallelism, rounded up after the minimum is taken. [warps]"""
     return ceil(minimum(mwp_without_bw, mwp_peak_bw, parallel_warps) * NEARLY_ALL)

@@ -116,26 +116,19 @@ def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced
     return mem_latency_uncoalesced * uncoalesced_insts + mem_latency_coalesced * coalesced_insts
 
 
-@equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
+@equation(source="Hong and Kim 2009; Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
     """One more than the number of warps that can compute while a warp waits for memory. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
-@equation(
-    source="Hong and Kim 2009; Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"}
-)
+@equation(source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
     """Computation warp parallelism: the smaller of CWP_full and the resident warps. [warps]"""
     return minimum(cwp_full, resident_warps)
 
 
-@equation(
-    name="cwp",
-    source="Hong and Kim 2009; Hong 2012, Eq. 9",
-    symbol="CWP",
-    when={"rounding": "whole"},
-)
+@equation(name="cwp", source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "whole"})
 def cwp_whole(cwp_full, resident_warps):
     """Computation warp parallelism, rounded up after the minimum is taken. [warps]"""
     return ceil(minimum(cwp_full, resident_warps) * NEARLY_ALL)

@@ -71,8 +71,8 @@ def check(answer: Answer) -> dict[str, tuple[str, dict[str, str]]]:
 def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
     rows = tomllib.loads(_FILE.read_text())
     used, subjects = set(), [*dse.models(), *dse.machines(), *dse.workloads()]
-    given = [value for row in rows.values() for value in row.values()]
-    patterns = [re.escape(value) for value in given if re.search(r"\\\d", str(value))]
+    given = [str(value) for row in rows.values() for value in row.values()]
+    patterns = [re.escape(value) for value in given if re.search(r"\\\d", value)]
     forms = [re.sub(r"\\\\\d", "(.+)", text) for text in patterns]
     named: set[str] = set()
     for subject in subjects:
@@ -82,7 +82,7 @@ def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
             used.add(entry["key"])
             for value in entry["fields"].values():
                 assert value in given or any(
-                    (read := re.fullmatch(form, str(value)))
+                    (read := re.fullmatch(form, value))
                     and all(part in text for text in entry["cited_as"] for part in read.groups())
                     for form in forms
                 ), entry
