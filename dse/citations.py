@@ -39,9 +39,9 @@ def cite(source: Any, *more: Any) -> Answer:
     """Return BibTeX of the papers, data sheets and data sets behind one or more answers.
 
     Equations, fits, and values of machines and workloads have sources, which name publications.
-    ``print`` shows BibTeX: papers first, and those first that most sources name. ``data`` has the
-    ``entries``, and in ``others`` the sources that name no publication. The fields of an entry come
-    from a source or from the table of references.
+    ``print`` shows BibTeX, the papers that most sources name first. ``data`` has the ``entries``,
+    and in ``others`` the sources that name no publication. The fields are from the sources or the
+    table of references.
 
     Parameters:
         source: A study, a comparison, a Dataset of an answer or run, or the path of one of these;

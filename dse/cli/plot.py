@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -150,7 +151,7 @@ def plot(
             arguments, chosen = _arguments(kind, _only_source(kind, sources), options)
         arguments["ax"] = new_axes(size)
     ax = getattr(plots, kind.function.__name__)(**arguments)
-    if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
+    if "at" in chosen and not re.search(r"\bat ", ax.figure.axes[0].get_title()):
         ax.figure.suptitle(fold(f"at {_text(chosen['at'])}", 72), fontsize="medium")
     faults = faults_of(ax) if kind.source == "kernels" else ()  # a --title replaces them
     with input_errors():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PREFIXED_UNITS = (*PREFIXED_UNITS, "J s", "K")
+_PREFIXED_UNITS = (*PREFIXED_UNITS, "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
 _LABEL_WIDTH = 42  # Maximum number of characters per line of an axis label.
 #: Maximum number of ticks of a logarithmic axis; each tick is at a value of the axis.
@@ -44,15 +44,19 @@ LINEAR = "<linear>"
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
-    """Return an empty figure, larger if the style has a larger font; DseError without matplotlib."""
+    """Return an empty figure, larger if the font is; DseError names the package that is missing."""
     try:
-        from matplotlib import rcParams
-
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
         raise DseError("figures need matplotlib: pip install matplotlib") from error
-    grown = max(1.0, rcParams["font.size"] / 10) ** 0.5  # text still grows more than the figure
+    grown = max(1.0, _font_scale()) ** 0.5  # text still grows more than the figure
     return NotebookFigure(figsize=(grown * width, grown * height), layout="constrained")
+
+
+def _font_scale() -> float:
+    from matplotlib import rcParams
+
+    return float(rcParams["font.size"] / 10)
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -92,9 +96,7 @@ def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
 
 def fold(text: str, width: int) -> str:
     """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
-    from matplotlib import rcParams
-
-    return textwrap.fill(text, max(8, int(10 * width / rcParams["font.size"])))
+    return textwrap.fill(text, max(8, int(width / _font_scale())))
 
 
 def label_with_unit(text: str, unit: str) -> str:
@@ -183,8 +185,6 @@ def add_legend(
     ax: Axes, *, heading: str = "", at_right: bool = False, at_bottom: bool = False, **more: Any
 ) -> None:
     """Add a legend if it has several entries: inside the Axes, at its right, or below it."""
-    from matplotlib.font_manager import FontProperties
-
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
@@ -197,7 +197,7 @@ def add_legend(
         # borderaxespad is in font sizes of the legend
         box = ax.xaxis.get_tightbbox() or ax.bbox
         depth = 72 / ax.figure.dpi * (ax.bbox.y0 - box.y0)
-        pad = depth / FontProperties(size="small").get_size_in_points() + 0.4
+        pad = depth / (8.33 * _font_scale()) + 0.4
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
         style |= {"handles": handles, "labels": labels}

@@ -37,6 +37,8 @@ PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
 #: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
+#: A title names the values of a study if these are few.
+_MOST_VALUES = 6
 #: Kinds of plots that can draw any study, as text for error messages.
 GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
@@ -200,6 +202,16 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
     texts = {name: value_text(value, unit_of(ds[name])) for name, value in at.items()}
     plain = {name for name, value in at.items() if bare or isinstance(value, str)}
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
+
+
+def study_text(ds: xr.Dataset) -> str:
+    """Return the model of a Dataset with its machine, workload, fixed axes and values."""
+    study = json.loads(ds.attrs.get("study", "{}"))
+    names = [ds.attrs.get("model"), *(study.get(key) for key in ("workload", "machine"))]
+    fixed = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
+    values = [f"{name} = {value}" for name, value in study.get("set", {}).items()]
+    text = ", ".join(map(str, filter(None, names))) + f", at {point_text(ds, fixed)}" * bool(fixed)
+    return text + f" ({', '.join(values)})" * (0 < len(values) <= _MOST_VALUES)
 
 
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:

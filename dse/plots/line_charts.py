@@ -35,6 +35,7 @@ from dse.plots.data import (
     plot_axis,
     plot_data,
     point_text,
+    study_text,
 )
 from dse.plots.style import MEANINGS, STYLES, Style, distinct_styles, style_of, style_variants
 from dse.study.study import StudyData
@@ -157,7 +158,7 @@ def lines(
         ax.tick_params(axis="x", rotation=30)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
-    set_title(ax, str(ds.attrs.get("model", "")))
+    set_title(ax, study_text(ds))
     if "bottom" in row:
         ax.set_ylim(bottom=row["bottom"])
     if row.get("cut"):
@@ -282,7 +283,7 @@ def temperature(
     ax.axhline(idle, **STYLES["level"].line_options(), label="idle machine")
     format_axis(ax.xaxis, ds[over], "time since the workload began [s]")
     format_axis(ax.yaxis, ds["temperature"])
-    set_title(ax, str(ds.attrs.get("model", "")))
+    set_title(ax, study_text(ds))
     add_legend(ax, heading=heading, at_right=True)
     return ax
 

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.arguments import axis_conditions, require_mapping
-from dse.plots.axes import (
-    add_legend,
-    axes_of,
-    fold,
-    format_axis,
-    log_norm,
-    set_title,
-    unit_of,
-    use_log_scale,
-)
+from dse.plots.axes import add_legend, axes_of, fold, format_axis, log_norm, unit_of, use_log_scale
 from dse.plots.data import (
     MAX_SERIES,
     AxisValues,
@@ -128,7 +119,7 @@ def pareto(
             use_log_scale(ax, axis.axis_name)
     corner = "lower" if signs[1] > 0 else "upper"
     corner += " left" if signs[0] > 0 else " right"
-    set_title(ax, f"better towards the {corner}")
+    ax.set_title(f"better towards the {corner}", fontsize="medium")
     add_legend(ax, heading=words if named else "")
     return ax
 
@@ -188,7 +179,8 @@ def parallel(
     ax.spines[:].set_visible(False)
     text = f"{len(order):,} configurations"
     text += f", {len(drawn):,} drawn" if len(drawn) < len(order) else ""
-    set_title(ax, f"{text}; darker is better in {goal}, the best {many} thick")
+    text += f"; darker is better in {goal}, the best {many} thick"
+    ax.set_title(fold(text, 72), fontsize="medium")
     return ax
 
 
