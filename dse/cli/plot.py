@@ -211,8 +211,8 @@ def _use_style(style: str) -> None:
 
     own = {path.stem: path for path in Path(plots.__file__).parent.glob("*.mplstyle")}
     if not Path(style).is_file():
-        names = [*styles.available, "default", *own]
-        check_name(style, names, f"--style {style}: no such style or file")
+        known = [*own, "default", *styles.available]
+        check_name(style, known, f"--style {style}: no such style or file")
     click.get_current_context().with_resource(styles.context(own.get(style, style)))
 
 
@@ -444,6 +444,5 @@ def new_axes(size: str | None) -> Any:
         raise click.UsageError(
             f"--size {size!r}: expected at least {least} inches, and no side longer than {_MOST:g}"
         )
-    figure = new_figure()
-    figure.set_size_inches(*inches)
+    (figure := new_figure()).set_size_inches(*inches)
     return figure.subplots()

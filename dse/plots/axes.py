@@ -37,8 +37,6 @@ _MAX_FACTOR_RATIO = 1.6
 _MIN_LOG_RATIO = 4.0
 #: A logarithmic axis of fewer decades has ticks at equal steps.
 _LEAST_DECADES = 0.5
-#: A legend below an Axes has one column if its width exceeds this multiple of that of the Axes.
-_LEGEND_SHARE = 1.15
 #: Label of an Axes whose scales ``--log`` leaves as they are.
 LINEAR = "<linear>"
 
@@ -202,8 +200,9 @@ def add_legend(
     if "handles" not in more:
         style |= {"handles": handles, "labels": labels}
     legend = ax.legend(**(style | more))
-    if at_bottom and legend.get_window_extent().width > _LEGEND_SHARE * ax.bbox.width:
-        ax.legend(**(style | more | {"ncols": 1}))
+    is_wide = legend.get_window_extent().width > 1.15 * ax.bbox.width
+    if at_bottom and is_wide and _font_scale() > 1:
+        ax.legend(**(style | more | {"ncols": 1}))  # else the layout has no room for the Axes
 
 
 def is_geometric(values: Any) -> bool:

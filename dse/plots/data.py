@@ -37,8 +37,6 @@ PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
 #: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
-#: A title names the values of a study if these are few.
-_MOST_VALUES = 6
 #: Kinds of plots that can draw any study, as text for error messages.
 GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
@@ -211,7 +209,7 @@ def study_text(ds: xr.Dataset) -> str:
     fixed = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
     values = [f"{name} = {value}" for name, value in study.get("set", {}).items()]
     text = ", ".join(map(str, filter(None, names))) + f", at {point_text(ds, fixed)}" * bool(fixed)
-    return text + f" ({', '.join(values)})" * (0 < len(values) <= _MOST_VALUES)
+    return text + f" ({', '.join(values)})" * (0 < len(values) <= 6)  # two lines
 
 
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:

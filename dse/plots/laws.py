@@ -53,8 +53,6 @@ _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level
 #: Boxes narrower than this fraction of the plot show no number.
 _MIN_LABEL_SHARE = 0.02
 _MAX_SLOTS = 48
-#: Two marks nearer than this fraction of the plot share one line.
-_COINCIDENT_SHARE = 0.01
 _BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
@@ -156,7 +154,6 @@ def loss(
     ax = axes_of(ax)
     _draw_loss_masses(ax, law, _bin_edges(law), law.sample(groups, seed=0))
     ax.set_xlabel("loss of a group")
-    set_title(ax, _loss_title(law))
     return ax
 
 
@@ -177,12 +174,8 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     _cdf(panels[2], law, edges, drawn)
     for panel in panels:
         panel.set(xlim=(edges[0] - 0.03 * span, edges[-1] + 0.03 * span), xlabel="loss of a group")
-    figure.suptitle(_loss_title(law))
+    figure.suptitle(f"{law.source!r} in {law.lanes} lanes")
     return figure
-
-
-def _loss_title(law: Law) -> str:
-    return f"Loss of {str(law.source).removeprefix('Pmf.')}, {law.lanes} lanes"
 
 
 def _bin_edges(law: Law) -> Any:
@@ -200,21 +193,21 @@ def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str) -> N
     centres = (edges[1:] + edges[:-1]) / 2
     text = f"{len(samples):,} simulated {what},\n± 2 standard errors"
     ax.errorbar(centres, shares, 2 * error, label=text, **style)
-    ax.set(ylim=(0, None), ylabel="probability of a bin")
+    ax.set(ylim=(0, 1.45 * max(*exact, *shares)), ylabel="probability of a bin")
     set_title(ax, "probability of each bin")
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(fontsize="small", loc="upper right", framealpha=0.9)
 
 
 def _draw_loss_masses(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
     exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
     marks = {"mean loss": float(law.mean()), "slowdown": float(law.slowdown())}
     labels = [f"{name} {value:.4g}" for name, value in marks.items()]
-    if np.ptp([*marks.values()]) < _COINCIDENT_SHARE * (edges[-1] - edges[0]):
+    if np.ptp([*marks.values()]) < 0.01 * (edges[-1] - edges[0]):
         labels = [" and ".join(labels)]  # one line for both
-    looks = (STYLES["result"], STYLES["level"])
-    for label, value, look in zip(labels, marks.values(), looks, strict=False):
-        ax.axvline(value, label=label, **look.line_options())
+    for label, value, line in zip(labels, marks.values(), ("--", ":"), strict=False):
+        ax.axvline(value, color="black", ls=line, label=label)
     _draw_masses(ax, edges, exact, samples, "groups")
+    set_title(ax, f"Loss of {str(law.source).removeprefix('Pmf.')}, {law.lanes} lanes")
 
 
 def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
