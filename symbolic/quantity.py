@@ -169,7 +169,7 @@ def quantity(
         name (str): Lower-case name; the equation that yields the quantity, if any, has the same
             name.
         unit (str): The SI unit in which values are stored; ``""`` for counts and ratios. Texts show
-            ``"FLOP/s"`` and ``"OP/s"``, whose values are stored in 1/s.
+            ``"FLOP/s"`` and ``"OP/s"``, stored in 1/s, and ``"FLOP/B"``, stored in 1/B.
         domain (str): An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
         default (float or str, optional): The value if none is given: a number, a label, or another
             quantity's name.
@@ -193,7 +193,7 @@ def quantity(
         raise DomainError(f"direction={direction!r} of {name}: expected one of {known}")
     return Quantity(
         name=name,
-        unit="1/s" if unit in ("FLOP/s", "OP/s") else unit,
+        unit={"FLOP/s": "1/s", "OP/s": "1/s", "FLOP/B": "1/B"}.get(unit, unit),
         text_unit=unit,
         domain=Domain.parse(domain),
         default=default,

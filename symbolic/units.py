@@ -98,7 +98,7 @@ _BASES = {
     "A ampere amperes": "[electric_current]",
     "degC celsius": "[celsius]",  # temperatures; differences are in K
 }
-_COUNTS = "cycle thread warp block instruction request lane flop FLOP OP"
+_COUNTS = "cycle thread warp block instruction request lane operation flop FLOP OP"
 #: The names of each derived unit, and its definition by base units.
 _DERIVED = {
     "min minute minutes": "60 s", "h hour hours": "3600 s", "Hz hertz": "1 / s",

@@ -94,7 +94,8 @@ def test_one_rounding_only(number, unit):
 
 
 @pytest.mark.parametrize(
-    "name", ["cycle", "thread", "warp", "block", "instruction", "request", "lane", "flop"]
+    "name",
+    ["cycle", "thread", "warp", "block", "instruction", "request", "lane", "operation", "flop"],
 )
 def test_counts_are_plain_and_one(name):
     for spelling in (name, f"{name}s"):
