@@ -21,6 +21,7 @@ from dse.cli.options import (
     values_option,
 )
 from symbolic.answer import Answer, Table
+from symbolic.errors import DseError
 
 _BLOCK = "Size of a block in threads, default: 256; repeat it to count several blocks"
 _GRID = (
@@ -89,16 +90,19 @@ def kernel(
         options = nonempty_options(options) | {"progress": True}
         blocks = options.get("block", ())
         several_blocks = any(isinstance(each, tuple) for each in blocks)
-        if several_blocks and str(out).endswith(".toml"):
+        has_lists = any(isinstance(each, list) for each in macros.values())
+        if several_blocks and not has_lists and str(out).endswith(".toml"):
             from dse.cuda.instruction_counts import join_blocks
 
+            for status in filter(None, dse.kernel(path, **options).status.values):
+                raise DseError(f"{path}: {status}")
             each = [{**options, "block": block} for block in blocks]
             result, several_blocks = join_blocks([dse.kernel(path, **one) for one in each]), False
         else:
             result = dse.kernel(path, **options)
     if options.get("profile") is not None:
         return _profile_comparison(result, out)
-    if several_blocks or any(isinstance(each, list) for each in macros.values()):
+    if several_blocks or has_lists:
         return _variants_answer(result, out)
     text = str(result.toml())
     if out is not None:

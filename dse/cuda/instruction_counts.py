@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
@@ -152,6 +154,37 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
+#: Two launches do different work if their bytes or FLOP differ by more than this factor.
+_SAME_WORK = 1.1
+
+
+def different_work(counts: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return how the work of a launch differs from that of another block; "" if it is equal.
+
+    Work is the bytes that the launch touches, and its FLOP if they are proportional to the threads
+    of a block. Other differences of FLOP are equal work: a sum in a block adds once per thread.
+    """
+    ratio_of_threads = counts.get(_BLOCK, 0) / other.get(_BLOCK, 1)
+    for (unit, mine), known in zip(_work(counts).items(), _work(other).values(), strict=True):
+        if not (mine and known and _is_different(mine / known)):
+            continue
+        if unit == "B" or not _is_different(mine / known / ratio_of_threads):
+            return (
+                f"does other work: {mine:,.0f} {unit}, and a block of {other[_BLOCK]:.0f} threads "
+                f"{known:,.0f} {unit}; give the grid as formulas in block_x, block_y, block_z"
+            )
+    return ""
+
+
+def _work(counts: Mapping[str, Any]) -> dict[str, float]:
+    flops = math.prod(counts.get(name, 0) for name in ("flops", _BLOCK, "blocks"))
+    return {"B": counts.get("launch_bytes", 0), "FLOP": flops}
+
+
+def _is_different(ratio: float) -> bool:
+    return not 1 / _SAME_WORK <= ratio <= _SAME_WORK
+
+
 def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     """Return the counts of several blocks as formulas of ``threads_per_block``.
 
@@ -164,6 +197,10 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
             "different numbers of threads and equal dimensions; write a file for each of the "
             "others, or a table (--out OUT.csv)"
         )
+
+    for size, each in zip(threads, counts, strict=True):
+        if other := different_work({**each, **each.numbers}, {**first, **first.numbers}):
+            raise DseError(f"a block of {size} threads {other}")
 
     def join(values: Sequence[float | str]) -> float | str:
         text = values[-1]

@@ -178,7 +178,8 @@ class LazyStatistic(Leaf):
         """Return the values at points; no other values are computed."""
         if self.group.is_computed or not self.axes:
             return super().gather(indices)
-        return self.group.gather(indices).array(self.name)
+        order = (POINT_AXIS, *(axis for axis in self.axes if isinstance(indices[axis], slice)))
+        return LazyStatistic(self.group.gather(indices), self.name, order, ()).array
 
     @property
     def reduced_axes(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Chances of configurations to be best, and their regret."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -85,6 +86,44 @@ def test_chances_are_judged_on_fresh_draws():
     assert result.left > 0
     assert study.chances(maximize=GOAL, top=1).left > 0.5
     assert (result.chance_error[:3] > 0).all()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["threads", "lanes_width", "size"])))
+@pytest.mark.parametrize("outer", ["geomean", "worst"])
+def test_a_statistic_inside_a_statistic_has_a_value_in_each_draw(order, outer):
+    """Values by xarray, in each order of the axis of points and the axes of the statistics."""
+    tables = {"threads": [256, 512, 1024], "lanes_width": [16, 24, 32], "size": [0.25, 1, 2, 3]}
+    atoms, weights = [100, 900, 1500, 2500, 4000], [1, 2, 2, 1, 2]
+    size = {"zip": {"intensity": tables["size"]}}
+    study = transit(
+        axes={name: size if name == "size" else tables[name] for name in order},
+        set={"ms_peak": 1},
+        random={"mem_latency": dse.discrete(atoms, weights)},
+    )
+    known = xr.concat(
+        [
+            transit(
+                axes={name: size if name == "size" else tables[name] for name in order},
+                set={"ms_peak": 1, "mem_latency": latency},
+            )
+            .run()
+            .cs_throughput
+            for latency in atoms
+        ],
+        "draw",
+    )
+    best = known.max("threads")
+    value = best.min("size") if outer == "worst" else np.exp(np.log(best).mean("size"))
+    goal = f"{outer}(best(cs_throughput, threads), size)"
+    result = study.chances(maximize=f"{goal} - lanes_width / 100")
+    scores = value - value.lanes_width / 100
+    chances, regrets = slowly(
+        (-scores.transpose("lanes_width", "draw")).values, np.array(weights) / 8
+    )
+    places = [tables["lanes_width"].index(w) for w in result.lanes_width.values]
+    assert result.chance.values.tolist() == pytest.approx([float(chances[k]) for k in places])
+    assert result.regret.values.tolist() == pytest.approx([float(regrets[k]) for k in places])
+    assert sum(chances[k] for k in places) == pytest.approx(1)
 
 
 def test_labels_and_switches_compete():
