@@ -19,6 +19,8 @@ from dse.cli.optimum import (
 from dse.cli.options import at_option, goal_options, names_option, option, parse_number
 from symbolic.answer import count_text
 
+_FORMULAS = ("objective", "objective_1")  # names of a first goal that is a formula
+
 
 @command(
     "dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'",
@@ -51,6 +53,9 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     """
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, separated by commas")
+    from dse.display import select_rows
+    from sweeps.grid.goals import read_goals
+
     limits = search_limits(options) | {"progress": True}
     limits |= {"reference": options["reference"]} if options["reference"] else {}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
@@ -58,6 +63,14 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.pareto(source, **wanted, **limits))
     answer = certified_answer(result, source)
+    first, *_ = read_goals(wanted["minimize"], wanted["maximize"])
+    name = next(n for n in (first.text, *_FORMULAS) if n in answer.data["variables"])
+    rows = answer.data["rows"]
+    cells = {tuple(row[axis] for axis in options["per"]): at for at, row in enumerate(rows)}
+    rows.sort(
+        key=lambda row: (cells[*(row[axis] for axis in options["per"])], first.sign * row[name])
+    )
+    answer = select_rows(answer, rows)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:
         names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]

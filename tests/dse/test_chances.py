@@ -126,6 +126,36 @@ def test_a_statistic_inside_a_statistic_has_a_value_in_each_draw(order, outer):
     assert sum(chances[k] for k in places) == pytest.approx(1)
 
 
+def test_an_inner_statistic_applies_the_conditions_along_its_axes():
+    """An objective over the best block of each kernel has no block, in draws and in an optimum."""
+    axes = {"workload": ["sepia", "svm"], "threads_per_block": [64, 128], "active_sms": [10, 30]}
+    given = {"model": "ipp", "machine": "gtx280", "axes": axes, "outputs": ["time"]}
+    given["where"] = ["comp_insts * threads_per_block >= 71 * 128"]  # not sepia with 64 threads
+    ds = dse.Study(**given).run()
+    known = ds.time.where(ds.feasible)
+    assert known.notnull().sum(["threads_per_block", "active_sms"]).values.tolist() == [2, 4]
+    expected = np.exp(np.log(known.min("threads_per_block")).mean("workload"))
+    goal = "geomean(best(time, threads_per_block), workload)"
+    answer = dse.Study(**given).optimum(minimize=goal, per="active_sms")
+    np.testing.assert_allclose(answer.objective, expected, rtol=1e-12)
+    assert "threads_per_block" not in answer.coords
+    study = dse.Study(**given, random={"mem_bandwidth": dse.discrete([100e9, 150e9])})
+    result = study.chances(minimize=goal)
+    assert "threads_per_block" not in result.coords
+    assert result.active_sms.values.tolist() == [30]
+
+
+def test_a_case_that_draws_decide_is_no_obstacle_for_queries(tmp_path):
+    given = {"outputs": ["cs_throughput", "bound"], "random": {"mem_latency": "normal: 600, 20 %"}}
+    study, same = transit(**given), transit(random=given["random"])
+    for query in ("chances", "information"):
+        answer = getattr(study, query)(maximize=GOAL)
+        assert answer.drop_attrs().equals(getattr(same, query)(maximize=GOAL).drop_attrs())
+    for run in (study.run, study.plan, study.lazy, lambda: study.run(store=tmp_path / "a.zarr")):
+        with pytest.raises(DseError, match="the output bound is a case that differs from draw to"):
+            run()
+
+
 def test_labels_and_switches_compete():
     study = dse.Study(
         model="ipp",
