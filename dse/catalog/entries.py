@@ -402,7 +402,7 @@ def with_assumed_values(entry: Entry) -> Entry:
         if name in entry.values or not {*row.get("needs", ())} <= {*entry.values, *result}:
             continue
         if formula := row.get("formula"):
-            result[name] = Value(value=entry_number(entry, formula), assumed=row["why"])
+            result[name] = Value(value=formula, assumed=row["why"])
         elif known := _values_of_relatives(entry, name):
             here = entry_number(entry, row["scale"])
             scaled = [n * here / entry_number(one, row["scale"]) for one, n in known.items()]

@@ -90,8 +90,8 @@ def kernel(
         options = nonempty_options(options) | {"progress": True}
         blocks = options.get("block", ())
         several_blocks = any(isinstance(each, tuple) for each in blocks)
-        has_lists = any(isinstance(each, list) for each in macros.values())
-        if several_blocks and not has_lists and str(out).endswith(".toml"):
+        several_macros = any(isinstance(each, list) for each in macros.values())
+        if several_blocks and not several_macros and str(out).endswith(".toml"):
             from dse.cuda.instruction_counts import join_blocks
 
             for status in filter(None, dse.kernel(path, **options).status.values):
@@ -102,7 +102,7 @@ def kernel(
             result = dse.kernel(path, **options)
     if options.get("profile") is not None:
         return _profile_comparison(result, out)
-    if several_blocks or has_lists:
+    if several_blocks or several_macros:
         return _variants_answer(result, out)
     text = str(result.toml())
     if out is not None:

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,7 @@ def fit(
     start: Start | None = None,
     bounds: Mapping[str, Sequence[Any]] | None = None,
     left_out: str = "auto",
+    ridge: float = 0.0,
     prefer: str | None = None,
     progress: ProgressOption = False,
 ) -> Fit:
@@ -101,6 +103,8 @@ def fit(
             quantities; numbers or texts with units. A bound may be None.
         left_out (str): The method for the error of left-out rows: ``"refit"``, ``"hat"`` (see
             :class:`Fit`), or ``"auto"``, which is ``"refit"`` for up to 50 rows.
+        ridge (float): Weight of log(value / start)², of each positive free quantity with a start
+            value. The sum of squares of all measured values, as weighted, has weight 1.
         progress (bool): Show the elapsed time after one second.
 
     Raises:
@@ -113,6 +117,8 @@ def fit(
     >>> round(result["ms_peak_bandwidth"]), round(result["ms_transition"])
     (8000000000, 512)
     """
+    if not 0 <= ridge < math.inf:
+        raise DseError(f"ridge = {ridge!r}: expected a weight, 0 or larger")
     choices: Mapping[str, tuple[str, tuple[str, ...]]]
     choices = {"residuals": (residuals, _RESIDUALS), "left_out": (left_out, _LEFT_OUT)}
     for key, (choice, known_choices) in choices.items():
@@ -152,6 +158,7 @@ def fit(
         rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
         relative = residuals == "relative"
         problem = _build_problem(case, rows, make_parameters(rows.distinct_labels), relative)
+        problem = replace(problem, ridge=math.sqrt(ridge))
         if (solution := search(problem)) is None:
             raise InfeasibleError(
                 f"{', '.join(targets)} cannot be computed for all rows at any starting point "

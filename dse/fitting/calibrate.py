@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.fitting import Fit, fit
+from dse.fitting.parameters import parse_number
 from dse.fitting.rows import (
     ColumnTable,
     FewRowsError,
@@ -30,7 +31,7 @@ from dse.inputs.merge import merge_inputs, with_declared
 from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
 from symbolic.answer import Answer, Table
-from symbolic.errors import DseError
+from symbolic.errors import DseError, check_name
 from symbolic.library import load_model
 from symbolic.model import Model
 
@@ -45,10 +46,12 @@ if TYPE_CHECKING:
 #: Standard deviations of logarithms: of a free quantity before any measurement (PRIOR), of the
 #: model's error (DISCREPANCY), and of the error of a measurement (NOISE).
 PRIOR, DISCREPANCY, NOISE = 0.5, 0.1, 0.05
+#: Number of fits; each but the first gives rows with errors beyond ``NOISE`` a smaller weight.
+PASSES = 4
 #: The model has similar errors in rows whose columns differ by less than this factor.
-SIMILAR = 4.0
+SIMILAR = 8.0
 #: STEP: relative step of numerical derivatives. MAX_CANDIDATES: upper limit on compared candidates.
-STEP, MAX_CANDIDATES = 0.05, 2000
+STEP, MAX_CANDIDATES = 0.05, 1000
 #: A quantity is determined if its standard deviation is at most this share of ``PRIOR``.
 DETERMINED = 0.5
 
@@ -81,7 +84,7 @@ def similarity(columns: Mapping[str, Floats]) -> Floats:
     """Return the correlation of the model's errors between rows, of shape (rows, rows).
 
     >>> np.round(similarity({"n": np.array([1.0, 4.0, 1e9])})[0], 2).tolist()
-    [1.0, 0.61, 0.0]
+    [1.0, 0.8, 0.0]
     """
     logs = np.log(np.maximum(np.stack(list(columns.values()), axis=1), 1e-300)) / np.log(SIMILAR)
     squares = np.square(logs).sum(axis=1)
@@ -394,9 +397,7 @@ def _calibrate_by_label(
     switches = [n for n, q in quantities.items() if any(q in eq.when for eq in model.equations)]
     if len(switches) > 1:
         raise DseError(f"{', '.join(switches)} are columns with labels: keep one, set the others")
-    labels = np.full(table.rows, "")
-    if switches:
-        labels = np.asarray(table.columns[switches[0]]).astype(str)
+    labels = np.asarray(table.columns[switches[0]] if switches else [""] * table.rows).astype(str)
     arrays = read_columns(table, model, columns)
     measured = np.zeros(table.rows, dtype=bool)
     if to in table.columns:
@@ -406,6 +407,9 @@ def _calibrate_by_label(
     entries = {key: options[key] for key in ("machine", "workload")}
     known = merge_inputs(model, (), entries=entries, set_values={}).values
     starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    for name, value in (options["start"] or {}).items():
+        check_name(name, starts, f"start names {name}, which is not free", "free are")
+        starts[name] = parse_number(value, model.quantity(name), model, "the start")
     if computed := [name for name, value in starts.items() if value is None]:
         from dse.evaluation import evaluate
 
@@ -438,12 +442,16 @@ def _calibrate_by_label(
         if free:
             given = {n: now[n] for n, take in zip(now, used, strict=True) if take and n not in free}
             chosen = table.select_rows(np.flatnonzero(here[: table.rows] & measured[: table.rows]))
-            read = {**columns, to: to}
-            more = {**options, "set": {**set_values, **given}, "columns": read, "to": to}
-            first = {name: now[name] for name in free} | dict(options["start"] or {})
-            more |= {"start": first, "residuals": "relative", "left_out": "hat"}
-            fits[label or "together"] = fit(model, chosen, free=free, **more)
-            fitted |= fits[label or "together"].set
+            more = {**options, "set": {**set_values, **given}, "columns": {**columns, to: to}}
+            more |= {"to": to, "free": free, "start": {name: now[name] for name in free}}
+            weights = np.ones(int(rows.sum()))
+            for _ in range(PASSES):
+                ridge = (DISCREPANCY**2 + NOISE**2) / PRIOR**2 / weights.sum()
+                more |= {"residuals": "relative", "ridge": ridge, "left_out": "hat"}
+                latest = fit(model, chosen, weights=weights, **more)
+                weights = 1 / np.sqrt(1 + np.square(latest.residuals[to] / NOISE))
+            fits[label or "together"] = latest
+            fitted |= latest.set
     proposed = []
     if design:
         open_rows = np.flatnonzero(~measured)
@@ -472,17 +480,11 @@ def _add_grid(
         low, high = row.typical or (float(arrays[name].min()), float(arrays[name].max()))
         points = np.geomspace(low, high, _GRID_STEPS)
         steps.append(np.unique(np.round(points)) if row.domain.whole else points)
-    grid = [each.ravel() for each in np.meshgrid(*steps, indexing="ij")]
     kinds = list(dict.fromkeys(labels.tolist()))
-    added = {
-        n: np.concatenate([arrays[n], *[g] * len(kinds)]) for n, g in zip(arrays, grid, strict=True)
-    }
-    more = np.repeat(kinds, grid[0].size)
-    return (
-        added,
-        np.concatenate([labels, more]),
-        np.concatenate([measured, np.zeros(more.size, bool)]),
-    )
+    grid = [np.tile(each.ravel(), len(kinds)) for each in np.meshgrid(*steps, indexing="ij")]
+    added = {n: np.r_[arrays[n], g] for n, g in zip(arrays, grid, strict=True)}
+    more = np.repeat(kinds, grid[0].size // len(kinds))
+    return added, np.r_[labels, more], np.r_[measured, np.zeros(more.size, bool)]
 
 
 def left_out_errors(
@@ -512,10 +514,8 @@ def left_out_errors(
 
 def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
     table = read_table(data)
-    if isinstance(columns, Mapping):
-        header = columns.get("bound")
-    else:
-        header = "bound" if columns is None or "bound" in columns else None
+    header = "bound" if columns is None or "bound" in columns else None
+    header = columns.get("bound") if isinstance(columns, Mapping) else header
     if header is None or header not in table.columns:
         return
     values = to_floats(table.columns[header], header)

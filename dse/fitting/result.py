@@ -120,7 +120,7 @@ def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Float
 def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
     """Return the covariance of the values, and the quantities that the rows do not determine.
 
-    The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of residuals - number of free
+    The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of measurements - number of free
     values). A value at an end of its domain is treated as fixed, and its covariances are NaN.
     """
     keys = [c.key for c in problem.parameters]

@@ -28,7 +28,8 @@ class FitProblem:
     inputs, of shape (rows,) or (1,). A *point* has one value for each parameter; the parameters of
     one quantity are adjacent, in the order of the labels. ``labels`` are the label indices of the
     rows. ``measurements`` and ``scale`` have the shape (measured quantities, rows). The scaled
-    measurements should have the norm 1, so that no square overflows.
+    measurements should have the norm 1, so that no square overflows. With ``ridge``, each positive
+    parameter with a start value has one more residual, ``ridge`` × log(value / start).
     """
 
     nodes: tuple[Node, ...]
@@ -37,6 +38,7 @@ class FitProblem:
     labels: NDArray[np.int64]
     measurements: Floats
     scale: Floats
+    ridge: float = 0.0
     _partial: list[PartialEvaluation] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -66,9 +68,17 @@ class FitProblem:
         arrays = self._partial[0].evaluate(moved)
         return np.stack([np.broadcast_to(np.asarray(a, float), shape) for a in arrays], axis=1)
 
+    @property
+    def _starts(self) -> dict[int, float]:
+        positive = [(k, c.start or 0.0) for k, c in enumerate(self.parameters) if c.low >= 0]
+        return {k: start for k, start in positive if start * self.ridge > 0}
+
     def residuals(self, points: Floats) -> Floats:
-        """Return scaled residuals at points, of shape (points, quantities x rows)."""
-        return self._apply_scale(self.predict(points) - self.measurements)
+        """Return scaled residuals at points, of shape (points, quantities x rows + starts)."""
+        rows = self._apply_scale(self.predict(points) - self.measurements)
+        with np.errstate(divide="ignore"):
+            moved = np.log(points[:, [*self._starts]] / [*self._starts.values()])
+        return np.concatenate([rows, self.ridge * moved], axis=1)
 
     def scaled_predictions(self, points: Floats) -> Floats:
         """Return scaled predictions, of shape (points, quantities x rows)."""
@@ -92,7 +102,9 @@ class FitProblem:
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
         """Return the derivatives of scaled residuals, of shape (residuals, parameters)."""
-        return self.linearize(point[None, :], steps, back)[1][0]
+        slopes, places = self.linearize(point[None, :], steps, back)[1][0], [*self._starts]
+        moved = self.ridge * np.eye(len(point))[places] / point[places, None]
+        return np.concatenate([slopes, moved])
 
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
         """Return scaled predictions at points, and their derivatives by central differences.
@@ -503,9 +515,9 @@ def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> 
     """
     shape = problem.measurements.shape
     slopes = jacobian_at(problem, solution.point)[:, ~solution.at_end]
-    basis = np.linalg.qr(normalize_columns(slopes)[0])[0]
+    basis = np.linalg.qr(normalize_columns(slopes)[0])[0][: problem.scale.size]
     by_row = basis.reshape(*shape, -1).transpose(1, 0, 2)
-    residuals = problem.residuals(solution.point[None, :])[0].reshape(shape)
+    residuals = problem.residuals(solution.point[None, :])[0, : problem.scale.size].reshape(shape)
     rest = np.eye(shape[0]) - by_row @ by_row.transpose(0, 2, 1)
     known = np.linalg.svd(rest, compute_uv=False)[:, -1] >= FLAT_TOLERANCE
     result = np.full(shape, math.nan)
@@ -516,5 +528,6 @@ def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> 
         scale = problem.scale.copy()
         scale[:, int(row)] = 0
         others, _ = _refine(replace(problem, scale=scale), solution.point, own_units=True)
-        result[:, row] = problem.residuals(others[None, :])[0].reshape(shape)[:, row]
+        rest = problem.residuals(others[None, :])[0, : problem.scale.size]
+        result[:, row] = rest.reshape(shape)[:, row]
     return result

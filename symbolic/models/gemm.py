@@ -472,12 +472,6 @@ def gemm_bound(
     return where(start > maximum(longest, gemm_output_time), 0.0, bound)
 
 
-@equation(source="by definition")
-def gemm_flops(gemm_operations, time):
-    """Operations per second. [1/s]"""
-    return divide(gemm_operations, time, at_zero=0.0)
-
-
 @equation(source="by definition; operations are divided out of each term")
 def gemm_efficiency(
     product_cost,
@@ -498,6 +492,12 @@ def gemm_efficiency(
     cost = sqrt(sqrt(power(product_cost + start + output, 4) + power(gemm_limited_cost, 4)))
     most = divide(gemm_operations, gemm_floor, at_zero=math.inf)
     return divide(minimum(1 / cost, most), gemm_peak, at_zero=0.0)
+
+
+@equation(source="by definition; the efficiency has tighter bounds over shapes than the time")
+def gemm_flops(gemm_efficiency, gemm_peak):
+    """Operations per second. [1/s]"""
+    return gemm_efficiency * gemm_peak
 
 
 # --- power

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 
 import dse
 from dse.fitting.calibrate import DISCREPANCY, NOISE, PRIOR, propose, similarity
 from symbolic.errors import DseError
+from symbolic.library import load_model
 from tests.dse.conftest import Run
+from tests.long import long
 
 DATA = Path(__file__).parents[3] / "shared/data/llm_kernels"
 SHAPES = {"m": [1, 64, 4096, 8192], "n": [512, 4096, 4096, 16384], "k": [512, 4096, 4096, 8192]}
@@ -68,9 +72,10 @@ def test_numbers_that_follow_from_a_machine_are_first_guesses() -> None:
     known: dict[str, Any] = {"model": "gemm", "machine": "a40"}
     time = dse.evaluate(**known, m=m, n=n, k=k, dtype="bf16", outputs=["time"], **true).time.values
     result = dse.calibrate({"m": m, "n": n, "k": k, "time": time}, set={"dtype": "bf16"}, **known)
-    assert result.set["gemm_dram_share"] == pytest.approx(0.803)
+    # the fit stays near the first guesses where rows allow
+    assert result.set["gemm_dram_share"] == pytest.approx(0.803, rel=1e-3)
     for name, value in true.items():
-        assert result.set[name] == pytest.approx(value, rel=1e-6)
+        assert result.set[name] == pytest.approx(value, rel=0.02)
 
 
 def test_the_numbers_of_a_made_up_gpu_come_back_and_types_one_after_the_other() -> None:
@@ -87,8 +92,8 @@ def test_the_numbers_of_a_made_up_gpu_come_back_and_types_one_after_the_other() 
         ]
     )
     result = dse.calibrate(rows, model="gemm", machine="h100_sxm")
-    for name, value in true.items():
-        assert result.set[name] == pytest.approx(value, rel=0.02)
+    for name, value in true.items():  # the share starts at 0.88
+        assert result.set[name] == pytest.approx(value, rel=0.05)
 
 
 def test_the_command_proposes_rows(run: Run, tmp_path: Path) -> None:
@@ -100,23 +105,80 @@ def test_the_command_proposes_rows(run: Run, tmp_path: Path) -> None:
     assert "measure next, best first" in result.output
 
 
+def test_a_row_far_from_the_fit_counts_less() -> None:
+    """One of 60 rows takes eight times as long: least squares of all rows would double a number."""
+    rng = np.random.default_rng(2)
+    m, n, k = np.exp(rng.uniform(np.log(64), np.log(8192), (3, 60))).round()
+    known: dict[str, Any] = {"model": "gemm", "machine": "h100_sxm"}
+    time = dse.evaluate(**known, m=m, n=n, k=k, dtype="bf16", outputs=["time"]).time.to_numpy()
+    columns = {"m": m, "n": n, "k": k, "time": time}
+    exact = dse.calibrate(columns, set={"dtype": "bf16"}, **known)
+    far = dse.calibrate(
+        {**columns, "time": np.where(m == m.min(), 8 * time, time)}, set={"dtype": "bf16"}, **known
+    )
+    for name, value in exact.set.items():
+        assert far.set[name] == pytest.approx(value, rel=0.03)
+
+
+def test_a_start_value_may_be_of_a_quantity_that_rows_do_not_determine() -> None:
+    shapes = {"m": [1.0, 2.0, 4.0, 8.0], "n": [64.0] * 4, "k": [64.0] * 4, "time": [5e-6] * 4}
+    options: dict[str, Any] = {"model": "gemm", "machine": "h200", "set": {"dtype": "bf16"}}
+    result = dse.calibrate(shapes, **options, start={"gemm_result_ratio": 0.3})
+    assert "gemm_result_ratio" in result.undetermined
+    with pytest.raises(DseError, match="start names mem_bandwidth, which is not free"):
+        dse.calibrate(shapes, **options, start={"mem_bandwidth": 1e12})
+
+
+def is_in_first_half(n: int, k: int) -> bool:
+    return zlib.crc32(f"{n},{k},half".encode()) % 2 == 0
+
+
+@long
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/data/llm_kernels")
-def test_forty_proposed_rows_predict_about_as_well_as_all() -> None:
-    """All rows err by 7.0 % in the median on a B200; the mean of 20 random choices is 7.4 %."""
+@pytest.mark.parametrize(
+    ("gpu", "machine"), [("h100_sxm", "h100_sxm"), ("b200_sxm", "b200"), ("a100_sxm", "a100_80")]
+)
+def test_forty_proposed_rows_predict_about_as_well_as_all(gpu: str, machine: str) -> None:
+    """Errors of pairs (n, k) that no fit has seen, on a machine that no fit has seen."""
     import pandas as pd
 
-    rows = pd.read_parquet(DATA / "gemm_b200_sxm.parquet")
-    rows = rows[rows.gemm_dtype == "bfloat16"]
-    train = ((rows.n + rows.k) // 64 % 2 == 0).to_numpy()
-    shape = {name: rows[name].to_numpy() for name in "mnk"}
-    options: dict[str, Any] = {"model": "gemm", "machine": "b200", "set": {"dtype": "bf16"}}
-    proposed = dse.calibrate({n: x[train] for n, x in shape.items()}, **options, design=40).design
-    chosen = pd.DataFrame(list(proposed)).merge(rows, on=["m", "n", "k"])
-    measured = {name: chosen[name].to_numpy() for name in "mnk"}
-    fit = dse.calibrate({**measured, "time": chosen.latency.to_numpy() * 1e-3}, **options)
-    rest = {name: array[~train] for name, array in shape.items()}
-    predicted = dse.evaluate(
-        "gemm", machine="b200", dtype="bf16", outputs=["time"], fit=fit.saved_fit, **rest
-    ).time.values
-    off = np.abs(predicted / (rows.latency.to_numpy()[~train] * 1e-3) - 1)
-    assert np.median(off) <= 1.25 * 0.066
+    rows = pd.read_parquet(DATA / f"gemm_{gpu}.parquet")
+    rows = rows[rows.gemm_dtype == "bfloat16"].assign(time=rows.latency * 1e-3)
+    first = np.array([is_in_first_half(n, k) for n, k in zip(rows.n, rows.k, strict=True)])
+    names = load_model("gemm").fitted[:5]  # those of 16-bit products
+    one: dict[str, Any] = {"machine": machine, "dtype": "bf16", "m": 1, "n": 1, "k": 1}
+    unfitted = dse.evaluate("gemm", fit="none", outputs=names, **one)
+    options: dict[str, Any] = {"model": "gemm", "machine": machine, "set": {"dtype": "bf16"}}
+    options["start"] = {name: unfitted[name].item() for name in names}
+    errors: dict[str, list[float]] = {"proposed": [], "random": [], "all": [], "interpolated": []}
+    for train, rest in ((rows[first], rows[~first]), (rows[~first], rows[first])):
+
+        def median_error(predicted: Any, rest: pd.DataFrame = rest) -> float:
+            return float(np.median(np.abs(predicted / rest.time.to_numpy() - 1)))
+
+        def error(used: pd.DataFrame, rest: pd.DataFrame = rest) -> float:
+            columns = {name: used[name].to_numpy() for name in ("m", "n", "k", "time")}
+            values = options["start"] | dse.calibrate(columns, **options).set
+            shape: dict[str, Any] = {name: rest[name].to_numpy() for name in "mnk"}
+            given: dict[str, Any] = {"machine": machine, "fit": "none", "outputs": ["time"]}
+            return median_error(dse.evaluate("gemm", **given, **shape, **values).time.to_numpy())
+
+        for seed in range(3):  # other orders of rows lead to other candidates
+            shapes = train.sample(frac=1, random_state=seed)
+            columns = {name: shapes[name].to_numpy() for name in "mnk"}
+            design = dse.calibrate(columns, **options, design=40).design
+            chosen = pd.DataFrame(list(design)).merge(train, on=["m", "n", "k"])
+            errors["proposed"].append(error(chosen))
+            logs, times = np.log(chosen[["m", "n", "k"]]), np.log(chosen.time)
+            wanted = np.log(rest[["m", "n", "k"]])
+            inside = LinearNDInterpolator(logs, times)(wanted)
+            outside = NearestNDInterpolator(logs, times)(wanted)
+            between = np.where(np.isfinite(inside), inside, outside)
+            errors["interpolated"].append(median_error(np.exp(between)))
+        errors["random"] += [error(train.sample(40, random_state=seed)) for seed in range(20)]
+        errors["all"].append(error(train.sample(1500, random_state=0)))
+    means = {name: float(np.mean(each)) for name, each in errors.items()}
+    for half in (0, 1):
+        assert np.mean(errors["proposed"][3 * half : 3 * half + 3]) <= 1.25 * errors["all"][half]
+    assert means["proposed"] < means["random"], means
+    assert means["proposed"] < means["interpolated"] / 2, means

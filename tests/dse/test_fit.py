@@ -16,6 +16,7 @@ import xarray as xr
 from click.testing import Result
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import least_squares
 
 import dse
 from dse.fitting.rows import read_table
@@ -243,6 +244,58 @@ def test_a_linear_model_is_that_of_textbooks(residuals: str, weighted: bool) -> 
         np.testing.assert_allclose(fit.left_out["power"], without * share, rtol=1e-5, atol=1e-9)
         assert fit.leave_one_out == pytest.approx(math.sqrt(np.mean((without * share) ** 2)))
         assert fit.how_left_out == how
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.3, 10.0])
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_a_ridge_draws_logarithms_to_start_values(ridge: float, weight: float) -> None:
+    """The sum of squares is written out, and minimized and differentiated without the library."""
+    rows = roofline_rows()
+    start = {"constant_power": 50.0, "energy_per_byte": 2e-10, "energy_per_flop": 3e-11}
+    first = np.log(list(start.values()))
+
+    def deviations(logs: Any) -> Any:
+        values = dict(zip(start, np.exp(logs).tolist(), strict=True))
+        given = {name: column for name, column in rows.items() if name != "power"}
+        shares = predict("energy_roofline", "power", **given, **values) / rows["power"] - 1
+        return np.concatenate([math.sqrt(weight) * shares, math.sqrt(ridge) * (logs - first)])
+
+    twin = least_squares(deviations, first, x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    fit = dse.fit(
+        "energy_roofline",
+        rows,
+        free=list(start),
+        to="power",
+        residuals="relative",
+        weights=[weight] * 25,
+        ridge=ridge / (25 * weight),
+        start=start,
+    )
+    assert np.log(list(fit.values.values())) == pytest.approx(twin.x, abs=1e-5)
+    spread = np.sqrt(np.diag(np.linalg.inv(twin.jac.T @ twin.jac)) * 2 * twin.cost / 22)
+    relative = np.array(list(fit.standard_errors.values())) / list(fit.values.values())
+    assert relative == pytest.approx(spread, rel=1e-3)
+    without = []
+    for row in range(25):
+        rest = np.delete(np.arange(28), row)
+        logs = least_squares(
+            lambda logs, rest=rest: deviations(logs)[rest], twin.x, x_scale="jac"
+        ).x
+        without.append(deviations(logs)[row] / math.sqrt(weight))
+    assert fit.left_out["power"] == pytest.approx(np.array(without), abs=1e-4)
+
+
+def test_a_ridge_determines_what_rows_do_not() -> None:
+    rows = {"threads_in_ms": [64.0, 128.0], "attained_bandwidth": [1e9, 2e9]}
+    with pytest.raises(DseError, match="do not determine"):
+        dse.fit("transit_supply", rows, free=SUPPLY)
+    start = {"ms_peak_bandwidth": 3e10, "ms_transition": 1000.0}
+    options: dict[str, Any] = {"residuals": "relative", "start": start, "ridge": 1e-3}
+    fit = dse.fit("transit_supply", rows, free=SUPPLY, **options)
+    # the slope is that of the rows, and both values move by the same factor from their start
+    assert fit["ms_peak_bandwidth"] / fit["ms_transition"] == pytest.approx(1e9 / 64, rel=1e-3)
+    factors = [fit[name] / value for name, value in start.items()]
+    assert factors[0] * factors[1] == pytest.approx(1, rel=1e-3)
 
 
 @long
@@ -593,6 +646,8 @@ WRONG: list[tuple[dict[str, Any], type[DseError], str]] = [
     ({"columns": ["threads_in_ms"]}, DseError, "none is among the columns"),
     ({"residuals": "squared"}, DseError, "expected one of"),
     ({"left_out": "all"}, DseError, "expected one of"),
+    ({"ridge": -1}, DseError, "ridge = -1: expected a weight, 0 or larger"),
+    ({"ridge": math.nan}, DseError, "ridge = nan"),
     ({"weights": "w"}, UnknownNameError, "no column 'w'"),
     ({"weights": [1, 2]}, DseError, "expected one for each row"),
     ({"weights": [1, 1, -1, 1]}, DseError, "the weight of row 2 is -1.0"),

@@ -296,6 +296,14 @@ def test_one_file_of_several_blocks_gives_the_times_of_a_file_for_each(tmp_path:
     assert float(alone.time) == float(ds.time.isel(workload=0, threads_per_block=0, machine=1))
 
 
+def test_a_file_of_several_blocks_takes_no_several_macros() -> None:
+    """This was a traceback."""
+    command = ["kernel", str(KERNELS / "axpy.cu"), "--define", "N=1,2", "--out", "a.toml"]
+    result = CliRunner().invoke(main, [*command, "--block", "64", "--block", "128"])
+    assert result.exit_code > 0
+    assert "expected one of .zarr, .nc, .csv, .parquet" in result.output
+
+
 def test_a_file_of_several_blocks_needs_different_numbers_of_threads(tmp_path: Path) -> None:
     result = count("stencil2d", ["32,2", "16,4"], tmp_path / "s.toml")
     assert result.exit_code > 0

@@ -225,6 +225,12 @@ def test_counts_that_give_no_time_give_the_least_time(tmp_path: Path) -> None:
         assert f"at least {value_text(least, 's')} (by {by})" in str(raised.value)
 
 
+def test_an_assumed_input_bounds_no_time() -> None:
+    """Starts of blocks, assumed as on an H100, gave a P100 "at least 60 µs"."""
+    with pytest.raises(DseError, match=r"on p100, .* 17.96 µs \(by integer\)"):
+        dse.analyze("examples/kernels/triad.toml", "p100", block=32)
+
+
 def test_a_long_raw_page_with_lines_of_the_profiler_and_of_the_application(tmp_path: Path) -> None:
     text = "\n".join(
         [

@@ -203,9 +203,20 @@ def test_efficiency_is_operations_over_time_and_the_printed_rate() -> None:
     for dtype in ("bf16", "fp8", "fp8_block", "fp4"):
         outputs = ["gemm_efficiency", "gemm_flops", "gemm_peak", "gemm_floor", "time"]
         ds = dse.evaluate("gemm", machine="b200", dtype=dtype, m=m, n=n, k=k, outputs=outputs)
-        ratio = ds.gemm_efficiency.values / (ds.gemm_flops.values / float(ds.gemm_peak))
-        assert np.allclose(ratio, 1, rtol=1e-12)
+        assert np.allclose(ds.gemm_flops.values, 2 * m * n * k / ds.time.values, rtol=1e-12)
+        expected = ds.gemm_flops.values / float(ds.gemm_peak)
+        assert np.allclose(ds.gemm_efficiency.values, expected, rtol=1e-12)
         assert np.all(ds.gemm_efficiency.values <= 1)
+
+
+def test_the_largest_rate_is_certified_in_few_boxes() -> None:
+    """A million shapes took 50,000 boxes, and a billion 30 s, while a rate followed from time."""
+    sizes = np.arange(64, 6464, 64)
+    axes = {"product_rows": sizes, "product_columns": sizes, "product_depth": sizes}
+    study = dse.Study(model="gemm", machine="b200", set={"dtype": "bf16"}, axes=axes)
+    best = study.optimum(maximize="gemm_flops", method="certified")
+    assert best.attrs["settled"] == 1
+    assert best.attrs["boxes"] < 1000
 
 
 def test_a_machine_without_units_for_the_type_is_refused() -> None:
@@ -423,6 +434,26 @@ def test_energy_takes_its_time_at_the_power_limit() -> None:
     assert times[2] > 1e15 / 0.9e15
     for watts, time in zip((1e3, 1e2), times, strict=False):
         assert time == pytest.approx((times[2] ** 4 + (2e3 / watts) ** 4) ** 0.25, rel=1e-6)
+
+
+def test_a_board_of_less_power_slows_products() -> None:
+    """A B200 of 400 W took the time of one of 1,000 W."""
+    shape: dict[str, Any] = {"m": 8192, "n": 8192, "k": 8192, "outputs": ["time"]}
+    for machine, board in (("h100_sxm", 700.0), ("l4", 72.0)):
+        limits = np.array([board / 2, board, 2 * board])
+        times = dse.evaluate("gemm", machine=machine, board_power=limits, **shape).time.values
+        expected = [
+            float(dse.evaluate("gemm", machine=machine, seconds_per_joule=1 / each, **shape).time)
+            for each in limits
+        ]
+        assert times == pytest.approx(expected)
+        assert times[0] > 1.05 * times[1] > 1.1 * times[2]
+    both = {"machine": ["l4", "mi250x"], "board_power": ["36 W", "72 W"]}  # one has no limit
+    given = {"m": 8192, "n": 8192, "k": 8192}
+    study = dse.Study(model="gemm", axes=both, set=given, outputs=["time"])
+    slower, unlimited = study.run().time.values
+    assert slower[0] > 1.2 * slower[1]
+    assert unlimited[0] == unlimited[1]
 
 
 def test_a_slower_clock_slows_products_and_not_memory() -> None:
