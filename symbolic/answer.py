@@ -186,7 +186,7 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
     if unit in PREFIXED_UNITS and math.isfinite(number):
         if abs(number) < _SMALLEST:
             return f"0 {unit}"
-        factor, letters = prefix or _common_prefix([number], unit)
+        factor, letters = prefix or common_prefix([number], unit)
         return f"{number / factor:.4g} {letters}{unit}"
     text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
@@ -210,7 +210,7 @@ def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None
     return "" if cell is None else value_text(cell, unit, prefix)
 
 
-def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
+def common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
     """Return (factor, text) of the smallest prefix with which no number has over four digits."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
     if not sizes:
@@ -233,7 +233,7 @@ def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
         return [cell_text(cell, unit) for cell in cells]
     sizes = [abs(x) for x, _ in numeric if math.isfinite(x)]
     limit = _SMALLEST_SHARE * max(sizes, default=0.0)
-    prefix = _common_prefix((size for size in sizes if size >= limit), *units)
+    prefix = common_prefix((size for size in sizes if size >= limit), *units)
     return [
         cell_text((0.0, u) if _is_number(x) and abs(x) < limit else cell, unit, prefix)
         for cell, (x, u) in zip(cells, pairs, strict=True)

@@ -486,6 +486,7 @@ class _MovePath:
         return Move(
             quantity=self.names[0],
             together=self.names[1:],
+            meaning=site.row(self.names[0]).meaning,
             unit=site.row(self.names[0]).unit,
             direction="raise" if self.raising else "lower",
             value=site.value(self.names[0]),

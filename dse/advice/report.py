@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from symbolic.answer import Answer, DisplayMixin, Report, Table, value_text
+from symbolic.answer import Answer, DisplayMixin, Report, Table, common_prefix, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
@@ -28,6 +28,7 @@ class Move(DisplayMixin):
 
     Attributes:
         quantity: The input to move; the inputs in ``together`` move with it, by the same factor.
+        meaning: What the quantity is.
         direction: ``"raise"`` or ``"lower"``.
         value, until: Start and end of the move. It ends at the first of these: the next bound (the
             border itself, or the first whole number beyond); the last value that the domain and all
@@ -50,6 +51,7 @@ class Move(DisplayMixin):
     """
 
     quantity: str
+    meaning: str = ""
     together: tuple[str, ...] = ()
     unit: str
     direction: str
@@ -73,11 +75,17 @@ class Move(DisplayMixin):
     def _answer(self) -> Answer:
         return Answer(kind="Move", title=str(self))
 
+    def value_text(self, value: float) -> str:
+        """Return a value as text, in the unit of the start of the move unless it is far away."""
+        prefix = common_prefix([self.value], self.unit)
+        is_near = 0.01 <= abs(value) / prefix[0] < 9999.5
+        return value_text(value, self.unit, prefix if is_near else None)
+
     def __str__(self) -> str:
         name = self.quantity + (f" with {', '.join(self.together)}" if self.together else "")
-        text = f"{self.direction} {name} from {value_text(self.value, self.unit)}"
+        text = f"{self.direction} {name} from {self.value_text(self.value)}"
         if not math.isnan(self.until):
-            text += f" to {value_text(self.until, self.unit)}"
+            text += f" to {self.value_text(self.until)}"
         if self.next_bound is None:
             endless = "and no limit is known" if self.direction == "raise" else "down towards 0"
             text += f": no other bound follows, {f'up to {self.limit}' if self.limit else endless}"
@@ -89,9 +97,15 @@ class Move(DisplayMixin):
         text += f"; {self.jump}" * bool(self.jump)
         text += "".join(f", {name} x {factor:.6g}" for name, factor in self.along.items())
         if self.end_limit != self.limit:
-            text += f"; {_gain_text(self.end_gain)} up to {value_text(self.end, self.unit)}"
+            text += f"; {_gain_text(self.end_gain)} up to {self.value_text(self.end)}"
             text += f", {self.end_limit}"
         return f"{text}   [{self.equation}; {self.source}]"
+
+
+def meanings_table(moves: Iterable[Move]) -> Table:
+    """Return a table of what the quantities of moves are."""
+    meanings = {move.quantity: move.meaning for move in moves if move.meaning}
+    return Table(title="these quantities are", rows=[*meanings.items()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -169,15 +183,15 @@ class Advice(Report):
             terms = ", ".join(f"{name} {value:.6g}" for name, value in self.terms.items())
             title += f", limited by {' and '.join(self.limiter)} (of {terms})"
         helpful = [move for move in self.moves if move.helps]
+        listed = [move for move in helpful if move.end_gain >= _LEAST_GAIN]
         parts: dict[str, list[Move] | tuple[Suggestion, ...]] = {}
         for lever in LEVERS:
             heading = f"what improves {self.goal}" + f", for the {lever}" * (lever != LEVERS[0])
-            listed = [move for move in helpful if move.end_gain >= _LEAST_GAIN]
             parts[heading] = [move for move in listed if move.lever == lever]
         parts[ARTEFACT] = [move for move in self.moves if move.artefact]
         parts["other borders"] = [m for m in self.moves if not (m.helps or m.artefact)]
         parts["in closed form"] = self.suggestions
-        few = sum(move.end_gain < _LEAST_GAIN for move in helpful)
+        few = len(helpful) - len(listed)
         least = f"{100 * (_LEAST_GAIN - 1):.1g} %"
         hidden = f"{few} moves gain less than {least} each (--json lists them)"
         no_help = ([] if helpful else [f"no move improves {self.goal}"]) + [hidden] * (few > 0)
@@ -188,6 +202,7 @@ class Advice(Report):
             tables=[
                 Table(title=title, rows=[[str(entry)] for entry in each], is_open=place == 0)
                 for place, (title, each) in enumerate(parts.items())
-            ],
+            ]
+            + [meanings_table(listed)],
             notes=[*no_help, *self.notes],
         )

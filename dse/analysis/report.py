@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dse.advice.report import Move
+from dse.advice.report import Move, meanings_table
 from dse.uncertain.model_errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
+from symbolic.quantity import LEVERS
 
 #: Long and short names of limits in answers; other limits have their names in the model.
 _NAMES: Mapping[str, tuple[str, str]] = {
@@ -87,7 +88,7 @@ class AnswerOfVariant:
         """Return the answer as plain data."""
         result: dict[str, Any] = asdict(self)
         if self.moves is not None:
-            names = ["quantity", "direction", "value", "until", "gain", "limit"]
+            names = ["quantity", "meaning", "direction", "value", "until", "gain", "limit"]
             names += ["end", "end_gain", "end_limit"]
             result["moves"] = [
                 {n: getattr(move, n) for n in names} | {"who": move.lever, "next": move.next_bound}
@@ -129,8 +130,7 @@ class Analysis(Report):
             groups.setdefault(each.machine, []).append(each)
         if len(groups) > 1:
             return self._machines_answer(groups)
-        ((_, answers),) = groups.items()
-        return self._machine_answer(answers)
+        return self._machine_answer(self.answers)
 
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
         """Return the answer for one machine: the best variant in full, and a table of variants."""
@@ -143,16 +143,15 @@ class Analysis(Report):
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
         }
-        tables = [_variants_table(answers), _moves_table(best)]
-        tables.append(_refused_table(answers))
+        tables = [_variants_table(answers)] if len(answers) > 1 else []
+        tables += [*_move_tables(best), _refused_table(answers)]
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
-        if self.counters:
-            tables.append(_counters_table(self.counters))
+        tables.append(_counters_table(self.counters))
         return Answer(
             kind="Analysis",
             title=title,
             facts={name: text for name, text in facts.items() if text},
-            tables=[table for table in tables if table is not None],
+            tables=tables,
             data=self.to_dict(),
         )
 
@@ -182,7 +181,7 @@ class Analysis(Report):
         others = Table(title="not answered", columns=("machine", "why"), rows=refused)
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
         assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
-        notes = ["with one --machine, or --json, the answer lists the assumptions"]
+        notes = ["with one --machine, or --json: variants, what would help, and all assumptions"]
         about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
         return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
 
@@ -241,22 +240,17 @@ def _limits_text(each: AnswerOfVariant) -> str:
     )
 
 
-def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
-    if len(answers) < 2:
-        return None
+def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table:
     every = (n for each in answers for n in (*each.defines, *each.inputs))
     names = [name for name in dict.fromkeys(every) if name != _THREADS]
     columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
     columns |= {"bottleneck": "", "occupancy": ""}
     rows = []
-    for each in answers:
-        point = {**each.defines, **each.inputs}
+    for each in (each for each in answers if not each.status):
+        point, block = {**each.defines, **each.inputs}, " x ".join(map(str, each.block))
         own = [point.get(name) for name in names]
-        block = " x ".join(map(str, each.block))
-        if each.status:
-            continue
-        name, occupancy = _limit_name(each.bottleneck), f"{100 * each.occupancy:.0f} %"
-        chance = f"{100 * each.chance:.0f} %"
+        name, shares = _limit_name(each.bottleneck), (each.chance, each.occupancy)
+        chance, occupancy = (f"{100 * share:.0f} %" for share in shares)
         rows.append([each.rank, block, *own, each.time, chance, name, occupancy])
     return Table(
         title="variants, and the chance that each is the fastest",
@@ -276,29 +270,31 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
-def _moves_table(each: AnswerOfVariant) -> Table | None:
-    if not each.moves:
-        return None
+def _move_tables(each: AnswerOfVariant) -> list[Table]:
+    """Return the moves that gain most, those of the programmer first, and their quantities."""
+    moves = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
+    moves.sort(key=lambda move: LEVERS.index(move.lever))
     rows = []
-    for move in [move for move in each.moves if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        to = "" if move.end != move.end else f" to {_short_text(move.end, move.unit)}"
-        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{to}"
+    for move in moves:
+        to = "" if move.end != move.end else f" to {_short_text(move.end, move)}"
+        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move)}{to}"
         is_longer = move.end_limit != move.limit
         text += f", {move.end_limit}" if is_longer or "shipped" in move.limit else ""
         border = f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
         if border and is_longer:
-            border = f" ({move.gain:.3g} times at {_short_text(move.until, move.unit)}{border})"
+            border = f" ({move.gain:.3g} times at {_short_text(move.until, move)}{border})"
         text += border
         rows.append([move.lever, f"{move.end_gain:.3g} times", text])
     units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
     point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]
     title = f"what would help at {', '.join(point)}" if point else "what would help"
-    return Table(title=title, columns=("who", "faster", "move"), rows=rows)
+    table = Table(title=title, columns=("who", "faster", "move"), rows=rows)
+    return [table, meanings_table(moves)]
 
 
-def _short_text(value: float, unit: str) -> str:
-    return value_text(value if value == round(value) else float(f"{value:.4g}"), unit)
+def _short_text(value: float, move: Move) -> str:
+    return move.value_text(value if value == round(value) else float(f"{value:.4g}"))
 
 
 def _counters_table(counters: Sequence[Mapping[str, Any]]) -> Table:

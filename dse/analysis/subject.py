@@ -25,7 +25,7 @@ from dse.cuda.instruction_counts import different_work
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from dse.cuda.source import own_source
 from dse.study.plan import unusual_number
-from dse.uncertain.model_errors import best_chances, learnt_interval, widen_interval
+from dse.uncertain import model_errors as errors
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
 from symbolic.library import load_model
@@ -40,6 +40,8 @@ _OLDEST_ARCH = 75
 _OTHER_ARCH = 80
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
+#: A kernel reads bytes again if it requests more than this factor of the bytes that blocks touch.
+_REREAD = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,14 +114,12 @@ class Subject:
         prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
         order = [int(at) for at in np.argsort(prediction.times, kind="stable")]  # NaN comes last
         problems: dict[Any, list[int]] = {}  # variants with other arguments do other work
-        for at in sorted(set(order), key=lambda at: tuple(able[at].arguments.values())):
-            problems.setdefault(tuple(able[at].arguments.items()), [])
-        for at in order:
+        for at in sorted(order, key=lambda at: tuple(able[at].arguments.values())):
             if not prediction.status[at]:
-                problems[tuple(able[at].arguments.items())].append(at)
+                problems.setdefault(tuple(able[at].arguments.items()), []).append(at)
         answers = []
         for known in problems.values():
-            chances = best_chances(prediction.times[known])
+            chances = errors.best_chances(prediction.times[known])
             answers += [
                 self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
                 for rank, at in enumerate(known)
@@ -128,20 +128,12 @@ class Subject:
         failed += [(each, each.status) for each in variants if each.status]
         if not answers:
             raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
-        failed = [pair for pair in failed if not pair[0].is_searched]
-        answers += [
-            AnswerOfVariant(
-                machine=entry.name,
-                machine_title=entry.title,
-                model=prediction.model,
-                status=reason,
-                block=each.block,
-                grid=each.grid,
-                defines=each.defines,
-                inputs=each.point,
-            )
-            for each, reason in failed
-        ]
+        about: dict[str, Any] = {"machine": entry.name, "machine_title": entry.title}
+        about["model"] = prediction.model
+        for each, status in failed:
+            if not each.is_searched:
+                about |= {"block": each.block, "grid": each.grid, "defines": each.defines}
+                answers.append(AnswerOfVariant(**about, inputs=each.point, status=status))
         return answers
 
     def _answer(
@@ -157,17 +149,19 @@ class Subject:
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
-        interval = learnt_interval(prediction.model, entry.name, limits, level)
-        ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
+        interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
+        ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
+        guessed = errors.LAUNCH_BYTES & {text.partition(":")[0] for text in (*assumed, *of_counts)}
+        least = 0.0 if guessed else prediction.value("least_time", at)  # NaN does not limit below
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,
             model=prediction.model,
             why_model=prediction.why,
             time=time,
-            time_low=time * ends[0],
-            time_high=time * ends[1],
+            time_low=max(time * ends[0], least),
+            time_high=max(time * ends[1], least),
             interval=interval,
             chance=float(chance),
             rank=rank + 1,
@@ -181,7 +175,7 @@ class Subject:
             defines=variant.defines,
             inputs=variant.point,
             moves=self._moves(entry, prediction.model, variant) if rank < self.advised else None,
-            assumed=[*assumed, *of_counts, *prediction.assumed],
+            assumed=[*assumed, *of_counts, *prediction.assumed, *_reused_reads(prediction, at)],
             roofline={
                 name: prediction.value(name, at)
                 for name in ROOFLINE_QUANTITIES
@@ -201,6 +195,23 @@ class Subject:
         except DseError:
             return None
         return tuple(move for move in advice.moves if move.helps)
+
+
+def _reused_reads(prediction: Prediction, at: int) -> list[str]:
+    """Return the assumption that caches have the bytes that a block reads again, if it may fail."""
+    names = ("launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms", "l1_bytes", "l2_bytes")
+    launch_bytes, blocks, resident, sms, l1, l2 = (prediction.value(n, at) for n in names)
+    # the blocks of an SM touch at least their share of the bytes of the launch
+    own = launch_bytes / blocks * min(resident, blocks / sms)
+    caches = [prediction.value(name, at) for name in ("l1_size", "l2_size")]
+    if not ("footprint" in prediction.model and l1 > _REREAD * l2 and own > caches[0]):
+        return []
+    texts = [f"{size / 1024:,.0f} KiB" for size in (*caches, own, own * sms)]
+    return [
+        "l2_bytes: the L1 cache ({}, L2 cache: {}) has the bytes that a block reads again, "
+        "although the resident blocks of an SM touch {} (of all SMs: {}): this block may be slower "
+        "than predicted, and larger blocks less so".format(*texts)
+    ]
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,15 +276,10 @@ class WorkloadSubject(Subject):
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
-        counted_for = {other for value in values.values() for other, _ in value.holds_for}
+        counted = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if (
-            is_fixed
-            or usual is None
-            or isinstance(usual.value, str)
-            or counted_for & _BLOCK_QUANTITIES
-        ):
+        if usual is None or isinstance(usual.value, str) or is_fixed or counted & _BLOCK_QUANTITIES:
             return {}
         self.is_searched = True
         sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]

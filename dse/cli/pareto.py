@@ -64,11 +64,14 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
         result = best_on_interrupt(lambda: dse.pareto(source, **wanted, **limits))
     answer = certified_answer(result, source)
     first, *_ = read_goals(wanted["minimize"], wanted["maximize"])
-    name = next(n for n in (first.text, *_FORMULAS) if n in answer.data["variables"])
+    name = next((n for n in (first.text, *_FORMULAS) if n in answer.data["variables"]), "")
     rows = answer.data["rows"]
-    cells = {tuple(row[axis] for axis in options["per"]): at for at, row in enumerate(rows)}
+    cells = [[row[axis] for axis in options["per"]] for row in rows]
     rows.sort(
-        key=lambda row: (cells[*(row[axis] for axis in options["per"])], first.sign * row[name])
+        key=lambda row: (
+            cells.index([row[axis] for axis in options["per"]]),
+            first.sign * row.get(name, 0),
+        )
     )
     answer = select_rows(answer, rows)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}

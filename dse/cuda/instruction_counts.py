@@ -161,14 +161,14 @@ _SAME_WORK = 1.1
 def different_work(counts: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return how the work of a launch differs from that of another block; "" if it is equal.
 
-    Work is the bytes that the launch touches, and its FLOP if they are proportional to the threads
-    of a block. Other differences of FLOP are equal work: a sum in a block adds once per thread.
+    FLOP are compared only if they follow the threads: a sum in a block adds once per thread.
     """
-    ratio_of_threads = counts.get(_BLOCK, 0) / other.get(_BLOCK, 1)
-    for (unit, mine), known in zip(_work(counts).items(), _work(other).values(), strict=True):
-        if not (mine and known and _is_different(mine / known)):
-            continue
-        if unit == "B" or not _is_different(mine / known / ratio_of_threads):
+    threads = counts.get(_BLOCK, 0) / other.get(_BLOCK, 1)
+    for unit, names in (("B", ("launch_bytes",)), ("FLOP", ("flops", "blocks", _BLOCK))):
+        mine, known = (math.prod(each.get(n, 0) for n in names) for each in (counts, other))
+        ratios = [mine / known, known / mine] if mine and known else [1.0]
+        follows = unit == "B" or 1 / _SAME_WORK <= ratios[0] / (threads or 1) <= _SAME_WORK
+        if max(ratios) > _SAME_WORK and follows:
             return (
                 f"does other work: {mine:,.0f} {unit}, and a block of {other[_BLOCK]:.0f} threads "
                 f"{known:,.0f} {unit}; give the grid as formulas in block_x, block_y, block_z"
@@ -176,25 +176,23 @@ def different_work(counts: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return ""
 
 
-def _work(counts: Mapping[str, Any]) -> dict[str, float]:
-    flops = math.prod(counts.get(name, 0) for name in ("flops", _BLOCK, "blocks"))
-    return {"B": counts.get("launch_bytes", 0), "FLOP": flops}
-
-
-def _is_different(ratio: float) -> bool:
-    return not 1 / _SAME_WORK <= ratio <= _SAME_WORK
-
-
 def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     """Return the counts of several blocks as formulas of ``threads_per_block``.
 
-    Raise a DseError if two blocks have equally many threads, or shapes of different dimensions.
+    A quantity that only some blocks have, such as ``longest_warp_insts``, has its default in the
+    others. Raise a DseError if two blocks have equally many threads, or a quantity has no default.
     """
     threads, first = [int(each[_BLOCK]) for each in counts], counts[0]
-    if len({*threads}) < len(threads) or any({*each} != {*first} for each in counts):
+    names = dict.fromkeys(name for each in counts for name in each)
+    missing: dict[str, Any] = {
+        n: TABLE[n].default for n in names if any(n not in each for each in counts)
+    }
+    unknown = [name for name, default in missing.items() if not isinstance(default, (int, float))]
+    if unknown or len({*threads}) < len(threads):
+        why = f" (only some have {', '.join(unknown)})" if unknown else ""
         raise DseError(
-            f"blocks of {', '.join(map(str, threads))} threads: a workload file holds blocks of "
-            "different numbers of threads and equal dimensions; write a file for each of the "
+            f"blocks of {', '.join(map(str, threads))} threads{why}: a workload file holds blocks "
+            "of different numbers of threads and equal dimensions; write a file for each of the "
             "others, or a table (--out OUT.csv)"
         )
 
@@ -208,11 +206,12 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
             text = f"where({_BLOCK} == {size}, {value}, {text})"
         return values[0] if len({*values}) == 1 else text
 
-    values = {n: join([each.formulas.get(n, each[n]) for each in counts]) for n in first}
+    values = {n: join([e.formulas.get(n, (missing | {**e})[n]) for e in counts]) for n in names}
     formulas = {n: v for n, v in values.items() if isinstance(v, str) and n != _BLOCK}
     inputs = {n: {i for each in counts for i in each.holds_for.get(n, ())} for n in values}
     return replace(
         first,
+        quantities=missing | {**first},
         formulas=formulas,
         declared={
             n: (text, join([each.declared.get(n, (text, 0))[1] for each in counts]))
@@ -221,10 +220,10 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
         },
         assumed={n: why for each in reversed(counts) for n, why in each.assumed.items()},
         holds_for={
-            n: sorted({*names, _BLOCK})
-            for n, names in inputs.items()
+            n: sorted({*required, _BLOCK})
+            for n, required in inputs.items()
             if n != _BLOCK
-            and (names or any(formulas.get(n) != each.formulas.get(n) for each in counts))
+            and (required or any(formulas.get(n) != each.formulas.get(n) for each in counts))
         },
         counted_blocks=threads,
     )

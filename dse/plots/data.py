@@ -149,6 +149,9 @@ def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
     subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'} over"
     if over is not None and over not in dims:
         axes = f"{', '.join(dims) or 'no axis'}{nearest_hint(over, dims)}"
+        if over in ds and {*ds[over].dims} & {*dims}:  # a column of a table of rows
+            axes += f"; {over} is a column: make it an axis, with the other columns that tell rows "
+            axes += f"apart (dse import ROWS.csv GRID.zarr --shape grid --axes machine,{over})"
         raise UnknownNameError(f"over = {over!r}: {subject} {axes}")
     if not dims:
         raise DseError(f"{subject} no axis: give the study one")

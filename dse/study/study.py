@@ -200,21 +200,23 @@ class StudyData:
         """
         from dse.catalog.entries import machine
         from dse.uncertain.assumed_draws import name_for_label
-        from dse.uncertain.model_errors import with_model_error
+        from dse.uncertain.model_errors import LAUNCH_BYTES, with_model_error
 
         wanted = laws.pop("model_error", True)
         if not isinstance(wanted, bool):
             raise DseError(f"random: model_error = {wanted!r}, expected true or false")
         names = self.workload or self.axes.get("workload")
         values = [entry.values for entry in workload_entries(model, names, self.folder)]
-        if not wanted or not any({"launch_bytes", "dram_bytes"} & {*each} for each in values):
+        if not wanted or not any(LAUNCH_BYTES & {*each} for each in values):
             return model, laws
         given = {name for each in (self.set, self.axes, *values) for name in each}
         labels = next((axis.labels for axis in axes if axis.name == "machine"), ())
         result = model
+        guessed = any(each[n].assumed for each in values for n in LAUNCH_BYTES & {*each})
         for label in labels or (self.machine or "",):
-            name = machine(label, folder=self.folder).name if label else ""
-            result, law = with_model_error(model, name, given)
+            entry = machine(label, folder=self.folder) if label else None
+            known = given.union(entry.values if entry else ()) - ({"l2_size"} if guessed else set())
+            result, law = with_model_error(model, entry.name if entry else "", known)
             if law is None:
                 break
             if not labels:

@@ -30,6 +30,7 @@ FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
 #: A machine's own rows of a class are used if they come from at least this many kernels.
 MIN_KERNELS = 5
 OTHERS = "others"  # class of all limits except dram; used if one limit has too few machines
+LAUNCH_BYTES = {"launch_bytes", "dram_bytes"}  # if they are assumed, a time has no lower bound
 #: Class of a kernel, by the limit with the largest share of its time; other limits: ``compute``.
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
 #: The law of the fastest time is integrated at _POINTS points, up to _REACH standard deviations.
@@ -163,7 +164,7 @@ def with_model_error(
 
     The error of each class of kernels is a random quantity; the largest limit chooses the class.
     ``given`` are the quantities that have values. Without measured rows of the model, the model is
-    returned as it is.
+    returned as it is. With ``l2_size``, no time is below ``least_time``.
     """
     parts = {*model.name.split(" + ")} - ({"footprint"} if "dram_bytes" in given else set())
     measured = [each.model for each in read_classes() if {*each.model.split(" + ")} <= parts]
@@ -186,13 +187,15 @@ def with_model_error(
             error, largest = where(time > largest, known[name], error), maximum(largest, time)
         return error
 
-    def product(predicted_time: Any, model_error: Any) -> Any:
-        return predicted_time * model_error
+    def bounded_product(predicted_time: Any, model_error: Any, *least: Any) -> Any:
+        return maximum(predicted_time * model_error, *least)
 
+    least = ["least_time"] * ("latency_roofline" in parts and "l2_size" in given)
+    factors = ("predicted_time", "model_error", *least)
     equations = [
         *(replace(e, name="predicted_time") if e.name == "time" else e for e in model.equations),
         equation(choose, name="model_error", source=_SOURCE, inputs=(*limits.values(), *errors)),
-        equation(product, name="time", source=_SOURCE),
+        equation(bounded_product, name="time", source=_SOURCE, inputs=factors),
     ]
     meaning = "measured time / predicted time"
     rows = [quantity(n, domain="(0, inf)", meaning=meaning) for n in (*errors, "model_error")]

@@ -301,6 +301,18 @@ def limiting_time(throughput_time, latency_bound_time):
     return maximum(throughput_time, latency_bound_time)
 
 
+@equation(source="Williams 2009, without the bytes that the L2 cache may keep")
+def least_time(
+    launch_warps, warp_size, fp_insts, fp_fused_insts, cores_per_sm, busy_sms, core_clock,
+    fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
+):  # fmt: skip
+    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]"""
+    operations = launch_warps * warp_size * (fp_insts + fp_fused_insts)
+    single = operations / (2 * cores_per_sm * busy_sms * core_clock)
+    beyond = maximum(dram_bytes - l2_size, 0)
+    return maximum(maximum(single, beyond / mem_bandwidth), maximum(fp64_time, tensor_time))
+
+
 @equation(
     source="the largest of what bounds the time",
     flags=dict(enumerate(LABELS)),

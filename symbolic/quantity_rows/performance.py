@@ -174,7 +174,8 @@ THROUGHPUT = (
     _insts("fp_vec", "vectorisable floating-point"),
     _insts("fp_vec_fused", "vectorisable fused multiply-add"),
     _insts("misc", "branch and other"),
-    row("mem_strength", "", RATIO, "requests of one warp that overlap (MSTR)", (1, 4), 1),
+    row("mem_strength", "", RATIO, "loads in flight per warp (MSTR): unroll loops, or load float4",
+        (1, 4), 1),
     row("ilp", "", RATIO, "instructions of one warp that issue at once", (1, 4), 1),
     row("simd_ilp", "", RATIO, "SIMD instructions that issue at once, in lanes", (1, 16)),
     row("dependency_distance", "", RATIO, "instructions until a result is used (DEP)", (1, 8), 1),
@@ -364,5 +365,6 @@ LATENCY_ROOFLINE = (
     row("power_time", "s", RESULT, "time in which the power limit allows the energy"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
+    row("least_time", "s", RESULT, "time at the printed rates of operations and of DRAM"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),
 )  # fmt: skip

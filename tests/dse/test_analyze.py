@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ import pytest
 from click.testing import Result
 
 import dse
+from dse.advice.report import Move
+from dse.analysis import Analysis
 from dse.analysis.launch import block_shapes, source_launch
 from dse.analysis.prediction import predict
 from dse.catalog.entries import machine
 from dse.uncertain import model_errors as errors
+from symbolic.quantities import TABLE
 from tests.long import long
 
 Run = Callable[..., Result]
@@ -35,6 +39,79 @@ def answers(run: Run, *words: str) -> list[dict[str, Any]]:
     """Return the records that the command prints."""
     result: list[dict[str, Any]] = json.loads(run("analyze", *words, "--json").stdout)
     return result
+
+
+ROWS = """
+// dse: --set columns=4096 --grid 8192
+__global__ void scale(const float *in, float *out, int columns)
+{
+    __shared__ float total[32];
+    size_t row = (size_t)blockIdx.x * columns;
+    float sum = 0;
+    for (int i = threadIdx.x; i < columns; i += blockDim.x)
+        sum += in[row + i];
+    total[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x < 32)
+        for (int i = 0; i < 32; i++)
+            sum += total[i] * i;
+    for (int i = threadIdx.x; i < columns; i += blockDim.x)
+        out[row + i] = in[row + i] * sum;
+}
+"""
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    """A kernel whose blocks read a row of 16 KiB twice; one warp of a block does more."""
+    path = tmp_path / "rows.cu"
+    path.write_text(ROWS)
+    return path
+
+
+def test_reads_that_no_cache_can_hold_are_stated(rows: Path) -> None:
+    """32 blocks of 64 threads touch 32 times 32 KiB, and 2 of 1024 threads 64 KiB."""
+    pytest.importorskip("nvidia")
+    result = dse.analyze(rows, "h100_sxm", block=[(64,), (1024,)], moves=False)
+    texts = {each.block: " ".join(each.assumed) for each in result.answers}
+    assert "resident blocks of an SM touch 1,024 KiB" in texts[64,]
+    assert "the L1 cache (256 KiB, L2 cache: 51,200 KiB)" in texts[64,]
+    assert "(of all SMs: 135,168 KiB)" in texts[64,]
+    assert "L1 cache" not in texts[1024,]
+    assert any("touch 1,024 KiB" in text for text in result.to_dict()[0]["assumed"])
+
+
+def test_reads_that_are_not_repeated_assume_no_cache() -> None:
+    best = dse.analyze(KERNELS / "triad.toml", "h100_sxm", block=256, moves=False).best
+    assert not any("L1 cache" in text for text in best.assumed)
+
+
+def test_moves_say_what_they_move_and_begin_with_those_of_the_programmer(run: Run) -> None:
+    words = (str(KERNELS / "stencil.toml"), "--machine", "a100_80", "--block", "256")
+    text = run("analyze", *words).stdout
+    moves, meanings = text.partition("what would help")[2].split("these quantities are:")
+    who = [line.split()[0] for line in moves.splitlines()[2:] if line]
+    assert who == sorted(who, reverse=True)
+    assert {*who} == {"programmer", "designer"}
+    assert "mem_strength  loads in flight per warp" in meanings
+    assert "float4" in meanings
+    for move in answers(run, *words)[0]["moves"]:
+        assert move["meaning"] == TABLE[move["quantity"]].meaning
+    several = run("analyze", *words[:2], "a100_80,l4", "--block", "256").stdout
+    assert "with one --machine, or --json: variants, what would help" in several
+    advice = run("advise", DEFAULT, "--workload", words[0], "--machine", "a100_80").stdout
+    assert "mem_strength  loads in flight per warp" in advice
+
+
+def test_both_ends_of_a_move_have_one_unit() -> None:
+    about: dict[str, Any] = {"next_bound": None, "next_limiter": (), "helps": True, "gain": 1.1}
+    about |= {"lever": "programmer", "equation": "", "source": "", "end_gain": 1.1}
+    about |= {"quantity": "block_bytes", "unit": "B", "direction": "lower", "end_limit": ""}
+    move = Move(value=65536.0, until=32769.03, end=32769.03, **about)
+    assert "from 64 KiB to 32 KiB" in str(move)
+    best = dse.analyze(KERNELS / "triad.toml", "a100_80", block=256, moves=False).best
+    text = str(Analysis(subject="triad", answers=(replace(best, moves=(move,)),)))
+    assert "lower block_bytes from 64 KiB to 32 KiB" in text
 
 
 # --- a shipped workload, without a compiler
@@ -113,6 +190,54 @@ def test_unknown_inputs_widen_the_interval() -> None:
     given = dse.analyze(KERNELS / "bodies.toml", **words, set=known).best
     assert given.time == pytest.approx(assumed.time)
     assert assumed.time_high / assumed.time_low > given.time_high / given.time_low
+
+
+#: Bytes of the triad beyond the 40 MiB of L2 of an A100, at its 2039 GB/s.
+TRIAD_LEAST = (3 * 2**26 - 40 * 2**20) / 2039e9
+#: Latency is the limit, and its errors are large.
+SLOW: dict[str, Any] = {"mem_latency_nominal": 1350, "bandwidth_share": 1}
+
+
+@pytest.mark.parametrize("core_clock", ["1.41 GHz", "1 GHz"])
+def test_no_interval_is_below_the_bytes_at_the_printed_bandwidth(core_clock: str) -> None:
+    given = {**SLOW, "core_clock": core_clock}
+    best = dse.analyze(KERNELS / "triad.toml", "a100_80", block=256, set=given, moves=False).best
+    assert best.interval is not None
+    assert best.time * best.interval.low < TRIAD_LEAST  # the errors alone would allow less
+    assert best.time_low == pytest.approx(TRIAD_LEAST, rel=1e-9)
+    assert best.time_low < best.time < best.time_high
+
+
+@pytest.fixture
+def assumed_triad(tmp_path: Path) -> Path:
+    """A triad whose bytes are assumed."""
+    text = (KERNELS / "triad.toml").read_text()
+    lines = [
+        line[: line.index("source")] + 'assumed = "unknown addresses" }'
+        if line.startswith("launch_bytes")
+        else line
+        for line in text.splitlines()
+    ]
+    path = tmp_path / "triad.toml"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_assumed_bytes_are_no_bound(assumed_triad: Path) -> None:
+    best = dse.analyze(assumed_triad, "a100_80", block=256, set=SLOW, moves=False).best
+    assert best.time_low < 0.9 * TRIAD_LEAST
+
+
+def test_no_drawn_time_is_below_the_bytes_at_the_printed_bandwidth(assumed_triad: Path) -> None:
+    name = "quantile(time, 0.01)"
+    about: dict[str, Any] = {"model": DEFAULT, "workload": str(KERNELS / "triad.toml")}
+    about |= {"set": SLOW, "random": {"assumed": True, "draws": 256}, "outputs": [name]}
+    alone = dse.Study(**about, machine="a100_80").run()[name]
+    assert float(alone) == pytest.approx(TRIAD_LEAST, rel=1e-9)
+    several = dse.Study(**about, axes={"machine": ["h100_sxm", "a100_80"]}).run()[name]
+    assert float(several.sel(machine="a100_80")) == pytest.approx(TRIAD_LEAST, rel=1e-9)
+    about["workload"] = str(assumed_triad)
+    assert float(dse.Study(**about, machine="a100_80").run()[name]) < 0.9 * TRIAD_LEAST
 
 
 def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> None:

@@ -271,7 +271,7 @@ def test_the_table_of_machines_shows_macros_and_assumptions() -> None:
     assert re.search(r"^two .*\b32 +16\b", text, re.M)
     assert f"assumed on each machine:\n  {shared[0]}" in text
     assert "clock of one" not in text
-    assert "with one --machine, or --json, the answer lists the assumptions" in text
+    assert "with one --machine, or --json: variants, what would help, and all assumptions" in text
 
 
 def test_moves_name_their_variant() -> None:

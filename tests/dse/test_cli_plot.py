@@ -271,3 +271,17 @@ def test_a_style_changes_a_figure_and_no_other(run: Run) -> None:
     assert "did you mean 'grayscale'" in run(
         *draw, "--style", "greyscale", "--out", "e.png", status=2
     ).stderr  # fmt: skip
+
+
+def test_a_column_of_rows_becomes_an_axis_by_the_command_of_the_error(
+    run: Run, tmp_path: Path
+) -> None:
+    rows = [f"{m},{size},{(m + 1) * size}e-6" for m in range(2) for size in (32, 64)]
+    (tmp_path / "rows.csv").write_text("\n".join(["machine,threads_per_block,time [s]", *rows]))
+    words = ("plot", "lines", "--quantity", "time", "--over", "threads_per_block", "--out")
+    error = " ".join(run(*words, "a.png", "rows.csv", status=2).stderr.split())
+    command = error.partition("(dse ")[2].partition(")")[0]
+    assert command == "import ROWS.csv GRID.zarr --shape grid --axes machine,threads_per_block"
+    run(*command.replace("ROWS", "rows").split())
+    run(*words, "b.png", "GRID.zarr")
+    assert (tmp_path / "b.png").is_file()

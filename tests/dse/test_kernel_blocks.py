@@ -26,6 +26,39 @@ __global__ void twice(float *a, int n)
 """
 
 
+UNEVEN = """
+__global__ void uneven(float *a)
+{
+    float value = a[blockIdx.x * 4096 + threadIdx.x];
+    if (threadIdx.x < 32)
+        for (int i = 0; i < 64; i++)
+            value = value * value + i;
+    a[blockIdx.x * 4096 + threadIdx.x] = value;
+}
+"""
+
+
+def test_quantities_that_only_some_blocks_have_take_their_default(tmp_path: Path) -> None:
+    """The only warp of a block of 32 threads is no longer than the mean of its warps."""
+    path, out = tmp_path / "uneven.cu", tmp_path / "uneven.toml"
+    path.write_text(UNEVEN)
+    sizes = [32, 64, 256]
+    for order in (sizes, sizes[::-1]):
+        out.unlink(missing_ok=True)
+        words = [word for size in order for word in ("--block", str(size))]
+        arguments = ["kernel", str(path), "--grid", "1024", *words, "--out", str(out)]
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+        names = ["longest_warp_insts", "time"]
+        axes = {"threads_per_block": sizes}
+        about: dict[str, Any] = {"machine": "h100_sxm", "workload": str(out), "outputs": names}
+        ds = dse.Study(model=MODEL, axes=axes, **about).run()
+        for place, size in enumerate(sizes):
+            counts = dse.kernel(path, block=size, grid=1024)
+            known = counts.get("longest_warp_insts", 1)
+            assert ds.longest_warp_insts.values[place] == pytest.approx(known)
+        assert ds.longest_warp_insts.values[0] == 1 < ds.longest_warp_insts.values[2]
+
+
 @pytest.fixture
 def twice(tmp_path: Path) -> Path:
     """A kernel with a grid of two dimensions and no bounds check."""
