@@ -1,6 +1,7 @@
 """The command `dse pareto`: find the Pareto front."""
 
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import click
@@ -65,14 +66,9 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     answer = certified_answer(result, source)
     first, *_ = read_goals(wanted["minimize"], wanted["maximize"])
     name = next((n for n in (first.text, *_FORMULAS) if n in answer.data["variables"]), "")
-    rows = answer.data["rows"]
-    cells = [[row[axis] for axis in options["per"]] for row in rows]
-    rows.sort(
-        key=lambda row: (
-            cells.index([row[axis] for axis in options["per"]]),
-            first.sign * row.get(name, 0),
-        )
-    )
+    cells = groupby(answer.data["rows"], lambda row: [row[axis] for axis in options["per"]])
+    fronts = (sorted(cell, key=lambda row: first.sign * row.get(name, 0)) for _, cell in cells)
+    answer.data["rows"][:] = rows = [row for front in fronts for row in front]
     answer = select_rows(answer, rows)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:

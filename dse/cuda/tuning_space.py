@@ -257,8 +257,7 @@ def _check_work_stays(
             continue
         name = f"grid_{axis}" if f"grid_{axis}" in counts else "blocks"
         formula = counts.formulas.get(name, "")
-        # a grid that the kernel reads is a stride: blocks of any size take all elements
-        is_stride = reads_size(analysis, "nctaid", axis)
+        is_stride = reads_size(analysis, "nctaid", axis)  # blocks of any size take all elements
         if isinstance(size, int) and size > 1 and formula.startswith("ceil(") and not is_stride:
             raise DseError(
                 f"grid = {','.join(map(str, grid))} is for one block, and threads take elements "

@@ -101,10 +101,7 @@ class Leaf:
         return replace(self, array=array)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values at points, given by indices or a slice along each axis.
-
-        The first axis has the points; the sliced axes follow in the order of the leaf.
-        """
+        """Return the values at points (indices along axes, first), then along sliced axes."""
         leaf = self.transpose(sorted(self.axes, key=lambda axis: isinstance(indices[axis], slice)))
         return np.asarray(leaf.array[tuple(indices[axis] for axis in leaf.axes)])
 
