@@ -29,11 +29,12 @@ __global__ void twice(float *a, int n)
 UNEVEN = """
 __global__ void uneven(float *a)
 {
-    float value = a[blockIdx.x * 4096 + threadIdx.x];
+    float value = 0;
     if (threadIdx.x < 32)
         for (int i = 0; i < 64; i++)
-            value = value * value + i;
-    a[blockIdx.x * 4096 + threadIdx.x] = value;
+            value = value * value + i * a[blockIdx.x * 4096 + i];
+    for (int k = threadIdx.x; k < 4096; k += blockDim.x)
+        a[blockIdx.x * 4096 + k] += value;
 }
 """
 
