@@ -35,16 +35,18 @@ _TEX |= {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textascii
 _SHOWN = 3
 
 
-def cite(source: Any) -> Answer:
-    """Return BibTeX of the papers, data sheets and data sets behind an answer.
+def cite(source: Any, *more: Any) -> Answer:
+    """Return BibTeX of the papers, data sheets and data sets behind one or more answers.
 
     Equations, fits, and values of machines and workloads have sources, which name publications.
-    ``print`` shows BibTeX. ``data`` has the ``entries``, and in ``others`` the sources that name no
-    publication. The fields of an entry come from a source or from the table of references.
+    ``print`` shows BibTeX, the papers that most sources name first. ``data`` has the ``entries``,
+    and in ``others`` the sources that name no publication. The fields are from the sources or the
+    table of references.
 
     Parameters:
         source: A study, a comparison, a Dataset of an answer or run, or the path of one of these;
             a model, a machine, a workload, or the name of one of these.
+        more: Further sources, whose references are merged.
 
     Raises:
         DseError: The source is none of these.
@@ -54,14 +56,16 @@ def cite(source: Any) -> Answer:
     """
     cited: dict[tuple[Any, ...], list[str]] = {}
     others = []
-    for text in dict.fromkeys([f"simt-dse version {version()}", *_source_texts(_load(source))]):
+    texts = [text for each in (source, *more) for text in _source_texts(_load(each))]
+    for text in dict.fromkeys([f"simt-dse version {version()}", *texts]):
         references = [*_references(text)] if text else []
         others += [] if references else [text]
         for reference in references:
             cited.setdefault(reference, []).append(text)
     keys = Counter[str]()
     entries: list[dict[str, Any]] = []
-    for (key, kind, *fields), names in cited.items():
+    rows = sorted(cited.items(), key=lambda row: (row[0][1] in ("misc", "manual"), -len(row[1])))
+    for (key, kind, *fields), names in sorted(rows, key=lambda row: row[0][0] != "simt-dse"):
         keys[key] += 1
         unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
         entries.append({"key": unique, "type": kind, "fields": dict(fields), "cited_as": names})
@@ -88,11 +92,11 @@ def _references(text: str) -> Iterator[tuple[Any, ...]]:
     """Yield the key, the type and the fields of each publication that a source names."""
     for name, row in _rows().items():
         for match in re.finditer(row["match"], text):
-            fields = {n: row[n] for n in row if n not in ("match", "type")}
-            fields |= {n: group for n, group in match.groupdict().items() if group}
+            texts = [(n, match.expand(str(row[n]))) for n in row if n not in ("match", "type")]
+            fields = {name: text for name, text in texts if text}
             words = f"{fields.get('author', '')} {fields['title']} {fields.get('note', '')}"
             slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
-            yield (name if "title" in row else slug, row["type"], *fields.items())
+            yield (slug if "\\" in row["title"] else name, row["type"], *fields.items())
         text = re.sub(row["match"], "", text)
 
 
@@ -136,5 +140,5 @@ def _source_texts(source: Any) -> Iterable[str]:
 
 def _value(name: str, value: Any) -> str:
     text = str(value)
-    escaped = text if name == "doi" else "".join(_TEX.get(sign, sign) for sign in text)
+    escaped = text if name in ("doi", "url") else "".join(_TEX.get(sign, sign) for sign in text)
     return f"{{{{{escaped}}}}}" if name == "title" else f"{{{escaped}}}"

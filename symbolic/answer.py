@@ -25,7 +25,7 @@ _MIN_TEXT_WIDTH = 24
 #: Prefixes of numbers in texts: powers of 1000 from -5 to 4, powers of 1024, and their units.
 PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
 BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
-PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "FLOP/s", "OP/s")
+PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "FLOP/s", "OP/s", "J s")
 #: A number in a unit with prefixes is shown as 0 if it is below _SMALLEST, or below _SMALLEST_SHARE
 #: times the largest number in its column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12

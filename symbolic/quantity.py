@@ -69,8 +69,8 @@ RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 LEVERS = ("programmer", "designer")
 #: Directions in which advice may change a quantity. "up" is for a resource: more of it never costs
-#: time. "down" is for a latency or another cost. "none" is for a size of the problem, or a
-#: condition of measurements.
+#: time. "down" is for a latency or another cost. "none" is for a size of the problem, a
+#: condition of measurements, or a fitted number.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -169,7 +169,7 @@ def quantity(
         name (str): Lower-case name; the equation that yields the quantity, if any, has the same
             name.
         unit (str): The SI unit in which values are stored; ``""`` for counts and ratios. Texts show
-            ``"FLOP/s"`` and ``"OP/s"``, whose values are stored in 1/s.
+            ``"FLOP/s"`` and ``"OP/s"``, stored in 1/s, and ``"FLOP/B"``, stored in 1/B.
         domain (str): An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
         default (float or str, optional): The value if none is given: a number, a label, or another
             quantity's name.
@@ -193,7 +193,7 @@ def quantity(
         raise DomainError(f"direction={direction!r} of {name}: expected one of {known}")
     return Quantity(
         name=name,
-        unit="1/s" if unit in ("FLOP/s", "OP/s") else unit,
+        unit={"FLOP/s": "1/s", "OP/s": "1/s", "FLOP/B": "1/B"}.get(unit, unit),
         text_unit=unit,
         domain=Domain.parse(domain),
         default=default,
@@ -227,6 +227,8 @@ spec = partial(row, lever="designer")
 
 #: ``resource`` declares a resource of a machine; ``cost`` declares its latencies and other costs.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+#: ``fit`` declares a number that was fitted to measurements of a GPU: nobody can choose it.
+fit = partial(spec, direction="none")
 #: ``less`` declares a count of a workload: a lower count never costs time. ``size`` declares a size
 #: of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")

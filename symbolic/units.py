@@ -98,17 +98,17 @@ _BASES = {
     "A ampere amperes": "[electric_current]",
     "degC celsius": "[celsius]",  # temperatures; differences are in K
 }
-_COUNTS = "cycle thread warp block instruction request lane flop FLOP OP"
+_COUNTS = "cycle thread warp block instruction request lane operation flop FLOP OP"
 #: The names of each derived unit, and its definition by base units.
 _DERIVED = {
     "min minute minutes": "60 s", "h hour hours": "3600 s", "Hz hertz": "1 / s",
     "W watt watts": "J / s", "percent": "1 / 100",
 }  # fmt: skip
-_SCALES = {"p": -12, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_SCALES = {"f": -15, "p": -12, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
 #: The prefixes that each unit may take.
 _PREFIXES = {
-    "s": "m u n p", "Hz": "k M G T", "B": "k M G T P Ki Mi Gi Ti", "J": "p n u m k M",
+    "s": "m u n p f", "Hz": "k M G T", "B": "k M G T P Ki Mi Gi Ti", "J": "f p n u m k M",
     "W": "u m k M", "V": "m", **dict.fromkeys(("flop", "FLOP", "OP"), "k M G T P"),
 }  # fmt: skip
 

@@ -11,13 +11,14 @@ from dse.cli.command import command, input_errors
 from dse.cli.options import SourcePath
 
 
-@command("dse cite energy-gtx280", "dse cite gemm > references.bib", "dse cite h100_sxm --json")
-@click.argument("source", metavar="STUDY|STORE|MODEL|MACHINE|WORKLOAD", type=SourcePath())
-def cite(source: str) -> Any:
+@command("dse cite energy-gtx280", "dse cite transit gemm > papers.bib", "dse cite h100_sxm --json")
+@click.argument("sources", metavar="SOURCE...", type=SourcePath(), nargs=-1, required=True)
+def cite(sources: tuple[str, ...]) -> Any:
     """Print BibTeX of the references.
 
+    A SOURCE is a study, store, model, machine or workload; several have one list of references.
     These are the references behind an answer, which the sources of equations, values and fits name.
     Comments list the sources. --json also lists the sources that name no publication.
     """
     with input_errors():
-        return dse.cite(source)
+        return dse.cite(*sources)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-import textwrap
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -138,6 +138,7 @@ def plot(
     objective, and the values of axes that the figure does not show.
     """
     from dse import plots
+    from dse.plots.axes import fold
     from dse.plots.roofline_plots import faults_of
 
     with input_errors():
@@ -150,8 +151,8 @@ def plot(
             arguments, chosen = _arguments(kind, _only_source(kind, sources), options)
         arguments["ax"] = new_axes(size)
     ax = getattr(plots, kind.function.__name__)(**arguments)
-    if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
-        ax.figure.suptitle(textwrap.fill(f"at {_text(chosen['at'])}", 72), fontsize=9)
+    if "at" in chosen and not re.search(r"\bat ", ax.figure.axes[0].get_title()):
+        ax.figure.suptitle(fold(f"at {_text(chosen['at'])}", 72), fontsize="medium")
     faults = faults_of(ax) if kind.source == "kernels" else ()  # a --title replaces them
     with input_errors():
         _finish(ax, options["log"], options["title"])
@@ -197,18 +198,22 @@ def _finish(ax: Any, log: str | None, title: str | None) -> None:
         if each.get_label() != LINEAR:
             use_log_scale(each, log or "")
     if title == "" or (title and len(panels) > 1):
-        ax.figure.suptitle(title, fontsize=10)
+        ax.figure.suptitle(title)
     for each in panels if title == "" or (title and len(panels) == 1) else ():
         set_title(each, title or "")
 
 
 def _use_style(style: str) -> None:
-    """Apply a style sheet of matplotlib until the command ends."""
+    """Apply a style sheet, of matplotlib, of dse.plots or a file, until the command ends."""
     from matplotlib import style as styles
 
+    from dse import plots
+
+    own = {path.stem: path for path in Path(plots.__file__).parent.glob("*.mplstyle")}
     if not Path(style).is_file():
-        check_name(style, [*styles.available, "default"], f"--style {style}: no such style or file")
-    click.get_current_context().with_resource(styles.context(style))
+        known = [*own, "default", *styles.available]
+        check_name(style, known, f"--style {style}: no such style or file")
+    click.get_current_context().with_resource(styles.context(own.get(style, style)))
 
 
 def _text(value: Any) -> str:
@@ -439,4 +444,5 @@ def new_axes(size: str | None) -> Any:
         raise click.UsageError(
             f"--size {size!r}: expected at least {least} inches, and no side longer than {_MOST:g}"
         )
-    return new_figure(*inches).subplots()
+    (figure := new_figure()).set_size_inches(*inches)
+    return figure.subplots()

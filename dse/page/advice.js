@@ -1,6 +1,7 @@
 /* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. */
 
 const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
+const BEYOND = 1e-9, PAST = 0.01; // relative distances from a border to its next regime, and at most to a value of few digits
 
 function movable() {
   return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps);
@@ -92,9 +93,18 @@ function follow(guide, lever, up) {
     else high = middle;
   }
   if (high !== null && whole && fits(high)) low = high;
-  const gain = gainOf(guide, movedTo(lever, low));
-  const next = high !== null && fits(high) ? stateOf(guide, movedTo(lever, high)) : "";
-  return { lever, up, from: x, to: low, gain, next, ends: high !== null };
+  const twice = up ? 2 * x : x / 2, crosses = high !== null && fits(high);
+  if (high === null) low = whole ? Math.round(twice) : twice; // no other regime follows
+  const past = whole ? low : low * (1 + (up ? BEYOND : -BEYOND)), stateAt = (value) => (fits(value) ? stateOf(guide, movedTo(lever, value)) : "");
+  const next = crosses ? stateAt(past) : "", tried = next && !whole ? roundPast(past, up, (value) => stateAt(value) === next) : low;
+  return { lever, up, from: x, to: low, tried, gain: gainOf(guide, movedTo(lever, low)), next };
+}
+
+/** The value of the fewest digits shortly past a place that `holds`, or the place. */
+function roundPast(place, up, holds) {
+  const units = Array.from({ length: 12 }, (_, k) => 10 ** (Math.floor(Math.log10(place)) - k));
+  return units.map((unit, k) => Number(((Math.floor(place / unit) + (up ? 1 : 0)) * unit).toPrecision(k + 2)))
+    .find((value) => Math.abs(value - place) <= PAST * place && holds(value)) ?? place;
 }
 
 function moves(guide) {
@@ -102,7 +112,7 @@ function moves(guide) {
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
   return [...new Set(behind)].map((name) => LEVERS.get(name)).filter((lever) => lever && movable().includes(lever))
     .flatMap((lever) => [true, false].map((up) => follow(guide, lever, up)))
-    .filter((move) => move && move.ends && Number.isFinite(move.gain) && move.gain >= LEAST_GAIN)
+    .filter((move) => move && Number.isFinite(move.gain) && move.gain >= LEAST_GAIN)
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
 }
 
@@ -123,7 +133,7 @@ function showAdvice() {
     const state = stateOf(guide), known = moves(guide);
     return element("li", {}, element("b", {}, `${guide.goal}: ${state || quantityText(guide.goal, here.get(guide.goal))}`),
       known.length ? element("ul", {}, ...known.map((move) => element("li", {}, moveText(move), " ",
-        element("button", { type: "button", onclick: () => { move.lever.put(here, move.to); changed(); } }, "try"))))
+        element("button", { type: "button", onclick: () => { move.lever.put(here, move.tried); changed(); } }, "try"))))
         : element("p", { class: "note" }, "no single input named by the model's guide helps before another regime is reached"));
   });
   byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; see the sensitivities below.")]));

@@ -92,7 +92,12 @@ class Chart {
     this.top = 9 + 15 * this.names[1].length + 17 * rows.length;
     this.bottom = height - (this.steep ? 51 : 29) - 15 * this.names[0].length;
     this.rows = rows;
-    this.marks = [];
+    [this.marks, this.labels] = [[], []];
+  }
+
+  /** Write on the figure, above all marks, with a border in the colour of the page. */
+  label(x, y, text, { anchor = "middle", color = this.colors.ink, more = "" } = {}) {
+    this.labels.push(`<text x="${near(x)}" y="${near(y)}" text-anchor="${anchor}" fill="${color}" stroke="${this.colors.paper}" stroke-width="4" stroke-linejoin="round" paint-order="stroke" ${more}>${escaped(text)}</text>`);
   }
 
   get steep() {
@@ -155,7 +160,7 @@ class Chart {
     if (b - a > 14 && text) {
       const turned = b - a < 7 * text.length;
       const [tx, ty] = [(a + b) / 2, this.top + (turned ? 8 : 14)];
-      this.marks.push(`<text x="${near(tx)}" y="${ty}" text-anchor="${turned ? "start" : "middle"}" ${turned ? `transform="rotate(90 ${near(tx)} ${ty})" dy="4"` : ""} fill="${this.colors.weak}">${escaped(text)}</text>`);
+      this.label(tx, ty, text, { color: this.colors.weak, ...(turned ? { anchor: "start", more: `transform="rotate(90 ${near(tx)} ${ty})" dy="4"` } : {}) });
     }
   }
 
@@ -165,7 +170,7 @@ class Chart {
     this.marks.push(`<circle cx="${px}" cy="${py}" r="6" fill="${paper}" stroke="${ink}" stroke-width="2.5"/>`);
     if (text) {
       const end = px > (this.left + this.right) / 2;
-      this.marks.push(`<text x="${px + (end ? -10 : 10)}" y="${py - (py < this.top + 20 ? -19 : 9)}" text-anchor="${end ? "end" : "start"}" fill="${ink}" stroke="${paper}" stroke-width="3" paint-order="stroke">${escaped(text)}</text>`);
+      this.label(px + (end ? -10 : 10), py - (py < this.top + 20 ? -19 : 9), text, { anchor: end ? "end" : "start" });
     }
   }
 
@@ -205,6 +210,6 @@ class Chart {
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="${colors.ink}">` +
       `<rect width="${width}" height="${height}" fill="${colors.paper}"/>${parts.join("")}${names}${legend.join("")}` +
       `<clipPath id="inside"><rect x="${left}" y="${top - 1}" width="${right - left + 8}" height="${bottom - top + 9}"/></clipPath>` +
-      `<g clip-path="url(#inside)">${this.marks.join("")}</g><rect x="${left}" y="${top}" width="${near(right - left)}" height="${near(bottom - top)}" fill="none" stroke="${colors.weak}"/></svg>`;
+      `<g clip-path="url(#inside)">${[...this.marks, ...this.labels].join("")}</g><rect x="${left}" y="${top}" width="${near(right - left)}" height="${near(bottom - top)}" fill="none" stroke="${colors.weak}"/></svg>`;
   }
 }

@@ -36,7 +36,7 @@ class Control {
       this.slider = element("input", { type: "range", id, min: 0, max: Math.max(most, 1), step: 1, "aria-describedby": `${id}-problem` });
       this.slider.addEventListener("input", () => this.change(() => this.slide(Number(this.slider.value))));
       this.typed = element("input", { type: "text", class: "value", "aria-label": `${lever.name}, typed, with its unit`, autocomplete: "off", spellcheck: "false",
-        onchange: () => this.change(() => lever.put(here, parsed(lever.name, this.typed.value)), true) });
+        onchange: () => this.change(() => lever.put(here, parsed(lever.name, this.typed.value))) });
     }
     this.reset = element("button", { type: "button", class: "reset", title: "reset", "aria-label": `reset ${lever.name}`,
       onclick: () => this.change(() => this.restore()) }, "↺");
@@ -58,19 +58,21 @@ class Control {
     here.fill();
   }
 
-  change(move, typed = false) {
+  change(move) {
+    let problem = "";
     try {
       move();
-      this.problem.textContent = "";
     } catch (error) {
-      this.problem.textContent = error.message;
+      problem = error.message;
     }
-    (this.typed ?? this.slider).setAttribute("aria-invalid", this.problem.textContent !== "");
     changed();
-    if (typed) this.show();
+    this.show(problem);
   }
 
-  show() {
+  /** Show the value at this point, and why an input was refused; an earlier message is removed. */
+  show(problem = "") {
+    this.problem.textContent = problem;
+    (this.typed ?? this.slider).setAttribute("aria-invalid", problem !== "");
     const { lever } = this, { name } = lever;
     const moved = name in here.off || name in here.set || (lever.axis && here.at[name] !== start.at[name]);
     this.reset.style.visibility = moved ? "visible" : "hidden";

@@ -62,6 +62,7 @@ _FIGURE_QUANTITIES = {
 }
 #: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
+_LEVELS = [each[key] for each in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")]
 #: Maximum numbers of laws of work and of laws of launches on a page.
 _MAX_LAWS, _MAX_LAUNCHES = 24, 96
 #: Number of points in all tails of a page.
@@ -87,8 +88,7 @@ def extra_quantities(model: Model) -> list[str]:
     for name, needed in _FIGURE_QUANTITIES.items():
         result += [each for each in needed if name in yields and each in yields]
     if "attainable_flops" in yields:
-        levels = [level[key] for level in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")]
-        result += ["attained_flops", "attainable_flops", *levels, *_ROOFLINE["ceilings"]]
+        result += ["attained_flops", "attainable_flops", *_LEVELS, *_ROOFLINE["ceilings"]]
     return list(dict.fromkeys(result))
 
 
@@ -99,7 +99,7 @@ def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
     functions: dict[str, str] = {}
     if names.keys() >= set(_TRANSIT_QUANTITIES):
         data["transit"], functions["traced"] = _transit_data(grid)
-    if names.keys() >= {"attained_flops", "attainable_flops"}:
+    if names.keys() >= {"attainable_flops", *_LEVELS}:
         data["roofline"] = {
             "levels": [{**each, **_line_style(each["look"])} for each in _ROOFLINE["levels"]],
             "ceilings": [
@@ -131,7 +131,6 @@ def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
     data = {
         "inputs": list(compiled.inputs),
         "choices": compiled.choices,
-        "labels": list(labels),
         "supply": [labels.index(graph.switches["supply"]) for graph in grid.graphs.values()],
     }
     return data, compiled.source
@@ -406,7 +405,6 @@ def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list
                     for node in conditions
                     if outputs >= set(references(node)) and _is_of_sums(node)
                 ],
-                "notes": dict(guide.notes),
             }
         )
     return result
@@ -420,7 +418,6 @@ def _is_of_sums(node: Node) -> bool:
 def _best_data(study: StudyData, grid: Grid, index: AxisIndices, best: BestQuery) -> dict[str, Any]:
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
-        "where": list(best.where),
         "per": list(best.per),
     }
     whole = all(len(index[name]) == axis.size for name, axis in grid.axes.items())
@@ -540,7 +537,6 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
             if _is_on_page(leaf, grid):
                 values = json_ready(_part_of(leaf, indices).astype(float))
                 row = {"axes": list(leaf.axes), "values": values}
-                row |= {"switched": list(leaf.switch_axes)} if leaf.switch_axes else {}
                 _add_variant(result, name, row, place, len(grid.leaves))
     for entry in result.values():
         if len(entry["variants"]) == 1:
@@ -563,6 +559,8 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
 
 #: Formulas with more names, numbers and operations than this are left out: nobody reads them.
 _MAX_FORMULA = 120
+#: Models compare ``x <= y + y / _TIE``: a smaller difference is due to rounding.
+_TIE = 10**12
 
 
 def formula_tree(root: Node) -> Any:
@@ -589,6 +587,8 @@ def _tree_of(node: Node, terms: list[Any]) -> Any:
     if node.op == "constant":
         return json_ready(node.args[0])
     if node.op == "mul" and node.args[1] is constant(NEARLY_ALL):  # it guards against rounding
+        return terms[0]
+    if node.op == "add" and terms[1] == ["div", terms[0], _TIE]:  # it accepts rounded equality
         return terms[0]
     if node.op in ("minimum", "maximum"):
         each = (t[1:] if isinstance(t, list) and t[0] == node.op else [t] for t in terms)

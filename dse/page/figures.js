@@ -13,8 +13,7 @@ function sideOf(lever, samples) {
   if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.text(sample)) });
   const values = samples.map((sample) => lever.numberOf(sample));
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const apart = values.length > 2 && low > 0 && (lever.bounds?.log ?? (values[1] - values[0]) * 4 < (values.at(-1) - values.at(-2)));
-  return new Side({ name, unit: lever.unit, low, high, log: Boolean(apart) });
+  return new Side({ name, unit: lever.unit, low, high, log: lever.log });
 }
 
 function rangeSide(name, unit, values, log) {
@@ -51,7 +50,7 @@ const xsOf = (lever, samples) => samples.map((sample, k) => (lever.categories ? 
 const nowOf = (lever, samples) => (lever.categories ? samples.indexOf(here.at[lever.name]) : lever.now(here));
 
 function drawLines(size, colors) {
-  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG), xs = xsOf(lever, samples);
+  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG, true), xs = xsOf(lever, samples);
   const other = view.by && view.by !== view.over ? LEVERS.get(view.by) : null;
   const several = other ? other.samples(8) : [null];
   const lines = several.map((sample, k) => {
@@ -64,8 +63,9 @@ function drawLines(size, colors) {
   const y = quantitySide(view.quantity, lines.flatMap(({ ys }) => [...ys]), view.log);
   const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend: other ? lines : [] });
   for (const { ys, ...look } of lines) {
+    const drawn = xs.map((_, k) => k).filter((k) => !lever.axis || Number.isInteger(samples[k]) || Number.isFinite(ys[k])); // no gap between the values of an axis
     if (lever.categories) chart.dots(xs, ys, { color: look.color, size: 9 });
-    else chart.line(xs, ys, { ...look, steps: Boolean(flagsOf(view.quantity)) });
+    else chart.line(drawn.map((k) => xs[k]), drawn.map((k) => ys[k]), { ...look, steps: Boolean(flagsOf(view.quantity)) });
   }
   chart.upright(nowOf(lever, samples));
   chart.ring(nowOf(lever, samples), here.feasibleValue(view.quantity), quantityText(view.quantity, here.feasibleValue(view.quantity), 4));
@@ -74,7 +74,7 @@ function drawLines(size, colors) {
 
 function drawLimits(size, colors) {
   const family = data.families[view.family] ?? data.families[0];
-  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG), xs = xsOf(lever, samples);
+  const lever = LEVERS.get(view.over), samples = lever.samples(ALONG, true), xs = xsOf(lever, samples);
   const names = [...Object.values(family.terms), family.of];
   const columns = along(lever, samples, names, here, true);
   const shown = names.map((name, k) => ({ name, ys: columns[k] })).filter(({ ys }) => ys.some(Number.isFinite));

@@ -8,8 +8,8 @@ const OPERATORS = {
 const CHAINED = ["either", "both", "add", "mul"], ATOM = 9;
 const FENCES = { floor: "⌊⌋", ceil: "⌈⌉", absolute: "||" };
 const FUNCTIONS = { minimum: "min", maximum: "max", log: "ln", pow: "power" };
-/** Most characters above or below the bar of a fraction: a phone has no room for more. */
-const BAR = 30;
+/** Most characters above or below the bar of a fraction: a phone has less room. */
+const BAR = innerWidth < 600 ? 30 : 60;
 
 function math(tag, ...children) {
   const made = document.createElementNS("http://www.w3.org/1998/Math/MathML", tag);
@@ -30,13 +30,22 @@ const listed = (terms) => terms.flatMap((nodes, k) => (k ? [operator(","), ...no
 const textOf = (nodes) => nodes.map((node) => node.textContent).join("");
 const nameText = (name) => name.replace("PLACE_OF_", "place of ");
 
+/** A product of equal factors as a power, and a root of a root as one. */
+function shortened([op, first, second]) {
+  if (op === "sqrt") return first[0] === "sqrt" ? ["pow", first[1], "1/4"] : [op, first];
+  const isSame = (tree) => JSON.stringify(tree) === JSON.stringify(second);
+  let [rest, count] = [first, 1];
+  for (; rest[0] === "mul" && isSame(rest[2]); rest = rest[1]) count++;
+  return isSame(rest) ? ["pow", second, count + 1] : count > 1 ? ["mul", rest, ["pow", second, count]] : [op, first, second];
+}
+
 /** The pieces of a formula, and as ``binds`` the precedence of its outermost operator. */
 function piecesOf(tree) {
   const bound = (nodes, binds = ATOM) => Object.assign(nodes, { binds });
   if (typeof tree === "string" && Number.isNaN(number(tree))) return bound([math("mi", nameText(tree))]);
   if (typeof tree === "boolean") return bound([math("mn", String(tree))]);
   if (!Array.isArray(tree)) return bound([math("mn", digits(number(tree), 12).replace("-", "−"))], number(tree) < 0 ? 5 : ATOM);
-  const [op, ...rest] = tree[0] === "divide" ? ["div", tree[1], tree[2]] : tree, terms = rest.map(piecesOf);
+  const [op, ...rest] = tree[0] === "divide" ? ["div", tree[1], tree[2]] : ["sqrt", "mul"].includes(tree[0]) ? shortened(tree) : tree, terms = rest.map(piecesOf);
   const within = (k, around) => (terms[k].binds < around ? fenced(terms[k]) : terms[k]);
   if (op in FENCES) return bound(fenced(terms[0], FENCES[op]));
   if (op === "where") return bound(fenced([...terms[1], mathWords("if"), ...terms[0], mathWords("else"), ...terms[2]]));
@@ -45,6 +54,7 @@ function piecesOf(tree) {
     if (op === "pow") return bound([math("msup", mathRow(within(0, 8)), mathRow(terms[1]))], 7);
     if (op === "div") return bound([math("mfrac", ...terms.map(mathRow))], 7);
   }
+  if (op === "pow" && terms[1].length === 1) return bound([...fenced(terms[0]).slice(0, -1), math("msup", operator(")"), ...terms[1])], 7);
   if (!(op in OPERATORS)) return bound([math("mi", FUNCTIONS[op] ?? op), ...fenced(listed(terms))]);
   const [binds, sign] = OPERATORS[op];
   if (op === "negate") return bound([operator(sign), ...within(0, binds)], binds);

@@ -33,13 +33,21 @@ function settle() {
   }
 }
 
+/** Whether y is logarithmic: for tails of launches, and for positive values over more than a decade of which x is logarithmic. */
+function logByDefault() {
+  const lever = LEVERS.get(view.over), { of, terms } = data.families[view.family] ?? data.families[0] ?? {};
+  if (!["lines", "limits"].includes(view.kind) || !lever.log) return view.kind === "launch";
+  const values = along(lever, lever.samples(ALONG), view.kind === "limits" ? [...Object.values(terms), of] : [view.quantity]).flatMap((ys) => [...ys].filter(Number.isFinite));
+  return Math.min(...values) > 0 && Math.max(...values) > 10 * Math.min(...values);
+}
+
 function drawn(size, colors = palette()) {
   return KINDS[view.kind].draw(size, colors);
 }
 
 function showChoices() {
   const levers = [...LEVERS.keys()], asks = KINDS[view.kind]?.asks ?? [], all = drawables();
-  const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
+  const change = (name) => (value) => { view[name] = value; settle(); view.log = logByDefault(); showChoices(); changed(); };
   const kinds = Object.keys(KINDS).filter((kind) => KINDS[kind].here());
   const one = (name, label, values, labels = values) =>
     asks.includes(name) ? element("label", {}, `${label} `, chooser(label, values, labels, view[name], change(name))) : null;
@@ -62,6 +70,7 @@ function redraw() {
   const tall = (width < 500 && KINDS[view.kind].tall) || 1; // panels are stacked on a phone
   chart = drawn({ width, height: Math.round(tall * Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
   box.innerHTML = String(chart);
+  box.classList.toggle("tall", box.offsetHeight > 0.45 * innerHeight); // inputs need the rest of the window
   const svg = box.firstChild;
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `${KINDS[view.kind].title}: ${chart.y.title} over ${chart.x.title}${chart.note ? `; ${chart.note}` : ""}`);
@@ -125,19 +134,16 @@ function begin() {
   makeParts();
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
   view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
-  view.log = "launches" in data.figures; // tails need a logarithmic scale
   settle();
-  if (view.kind === "lines") {
-    view.by = data.axes.find(({ name, labels, count }) => labels && count > 1 && count <= 8 && name !== view.over)?.name ?? "";
-    const [values] = along(LEVERS.get(view.over), LEVERS.get(view.over).samples(ALONG), [view.quantity]), least = Math.min(...values);
-    view.log = least > 0 && Math.max(...values) > 20 * least;
-  }
+  if (view.kind === "lines") view.by = data.axes.find(({ name, labels, count }) => labels && count > 1 && count <= 8 && name !== view.over)?.name ?? "";
+  view.log = logByDefault();
   read(location.hash);
   settle();
   if (view.kind === "limits" && !location.hash) { // a constant answers nothing
     const lever = LEVERS.get(view.over), [ys] = along(lever, lever.samples(ALONG), [data.families[view.family].of]);
     if (Math.max(...ys) - Math.min(...ys) <= 1e-9 * Math.abs(ys[0])) view.kind = LEVERS.size > 1 ? "map" : "lines";
     settle();
+    view.log = logByDefault();
   }
   showChoices();
   const all = drawables();

@@ -100,12 +100,17 @@ class Lever {
     this.follows = data.switches.includes(name) ? null : Object.keys(data.leaves).filter(follows);
     this.snaps = this.axis?.kind === "zip" || this.follows?.some((leaf) => leaf !== name);
     this.bounds = this.axis ? null : rangeOf(this);
+    const values = this.axis?.values;
+    this.log = this.bounds?.log ?? (values?.length > 2 && Math.min(...values) > 0 && (values[1] - values[0]) * 4 < values.at(-1) - values.at(-2));
   }
 
-  samples(most) {
+  /** At most `most` samples: indices of an axis, if `fine` also fractional ones between its values; or numbers. */
+  samples(most, fine = false) {
     if (!this.axis) return [...new Set(Array.from({ length: most }, (_, k) => this.between(k / (most - 1))))];
-    const count = Math.min(this.axis.count, most);
-    return Array.from({ length: count }, (_, k) => (count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1))));
+    const { count, values } = this.axis, shown = Math.min(count, most), isFine = fine && values && shown === count && count > 1 && !this.snaps && INPUTS.has(this.name);
+    const parts = isFine ? Math.floor((most - 1) / (count - 1)) : 1, steps = (shown - 1) * parts;
+    return Array.from({ length: steps + 1 }, (_, k) => (k * (count - 1)) / Math.max(steps, 1)).map((k) => (isFine ? k : Math.round(k)))
+      .filter((k) => Number.isInteger(k) || !this.row.whole || !values.includes(this.numberOf(k)));
   }
 
   between(share) {
@@ -123,7 +128,10 @@ class Lever {
   }
 
   numberOf(sample) {
-    return this.axis?.values ? this.axis.values[sample] : sample;
+    if (!this.axis?.values) return sample;
+    const low = Math.floor(sample), share = sample - low, [from, to] = this.axis.values.slice(low, low + 2);
+    const value = !share ? from : this.log ? from * (to / from) ** share : from + share * (to - from);
+    return this.row.whole ? Math.round(value) : value;
   }
 
   text(sample) {
@@ -145,7 +153,8 @@ class Lever {
   move(point, sample) {
     if (this.axis) {
       delete point.off[this.name];
-      point.at[this.name] = sample;
+      point.at[this.name] = Math.round(sample);
+      if (!Number.isInteger(sample)) point.off[this.name] = this.numberOf(sample);
     } else point.set[this.name] = sample;
     this.refresh(point);
   }

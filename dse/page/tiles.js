@@ -2,13 +2,13 @@
 
 const FULL = "#56b4e9", LAST = "#d55e00", MOST_LINES = 64, MOST_WAVES = 200, INSTANT = 1e-12;
 
-/** The parts of the time; the first three run at the same time. */
-function partsOfTime() {
+/** The parts of the time; the first three run at the same time, the operations at the power limit as all others. */
+function partsOfTime(limit) {
   const get = (name) => here.get(name), product = ["gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"].map(get);
   const sums = get("gemm_splits") > 1 ? Math.max(get("product_time") - Math.hypot(...product.map((time) => time ** 2)) ** 0.5, 0) : 0;
   return Object.entries({
     "tensor cores": product[0], "operand reads": product[1], DRAM: product[2], "partial sums": sums,
-    "results, casts": get("gemm_output_time"), start: get("gemm_start_time") + get("gemm_cast_time"),
+    "results, casts": get("gemm_output_time"), start: get("gemm_start_time") + get("gemm_cast_time"), "power limit": limit,
   }).filter(([, time]) => time > 0);
 }
 
@@ -50,7 +50,8 @@ function drawWaves(size, colors, { waves, sms, share }) {
 function drawProduct(size, colors) {
   const get = (name) => here.get(name), shape = ["product_rows", "product_columns", "gemm_tile_rows", "gemm_tile_columns"].map(get);
   const known = { blocks: get("gemm_blocks"), splits: get("gemm_splits"), waves: get("gemm_waves"), sms: get("n_sms"), share: get("gemm_last_wave_share") };
-  const parts = partsOfTime(), longest = parts.reduce((best, part) => (part[1] > best[1] ? part : best));
+  const limit = get("gemm_limited_cost") * get("gemm_operations"), parts = partsOfTime(limit), longest = parts.reduce((best, part) => (part[1] > best[1] ? part : best));
+  const whole = get("product_time") + get("gemm_output_time") + get("gemm_start_time") + get("gemm_cast_time");
   const narrow = size.width < 500, bars = { width: size.width, height: 66 + 22 * parts.length }, rest = size.height - bars.height;
   const half = narrow ? { width: size.width, height: rest / 2 } : { width: size.width / 2, height: rest };
   const tiles = drawTiles(half, colors, shape, known), waves = drawWaves(half, colors, known);
@@ -58,12 +59,13 @@ function drawProduct(size, colors) {
   times.upright(get("time"), { color: colors.ink });
   parts.reverse().forEach(([name, time], k) => {
     fill(times, [0, time], [k - 0.35, k + 0.35], name === longest[0] ? LAST : FULL);
-    times.marks.push(`<text x="${times.across(time) + 5}" y="${times.up(k) + 4}" stroke="${colors.paper}" stroke-width="3" paint-order="stroke">${escaped(valueText(time < INSTANT ? 0 : time, "s", 3))}</text>`);
+    times.label(times.across(time) + 5, times.up(k) + 4, valueText(time < INSTANT ? 0 : time, "s", 3), { anchor: "start" });
   });
   const panels = [[tiles, 0, 0], narrow ? [waves, 0, half.height] : [waves, half.width, 0], [times, 0, rest]];
   const nested = panels.map(([panel, x, y], k) => String(panel).replace("<svg ", `<svg x="${x}" y="${y}" `).replace('id="inside"', `id="inside-${k}"`).replace("url(#inside)", `url(#inside-${k})`));
   waves.note = `${shape[2]} × ${shape[3]} tiles${known.splits > 1 ? `, whose sums ${known.splits} blocks share` : ""}: ${digits(known.blocks, 9)} blocks in ${digits(known.waves, 9)} ${known.waves > 1 ? "waves" : "wave"} on ${digits(known.sms)} multiprocessors. ` +
-    `The last wave keeps ${digits(100 * known.share, 3)} % of them busy. Longest part: ${longest[0]}, ${valueText(longest[1], "s", 4)} of ${valueText(get("time"), "s", 4)}. Tensor cores, operand reads and DRAM work at the same time. Tiles are counted row by row.`;
+    `The last wave keeps ${digits(100 * known.share, 3)} % of them busy. Longest part: ${longest[0]}, ${valueText(longest[1], "s", 4)}. Tensor cores, operand reads and DRAM work at the same time: the product takes ${valueText(get("product_time"), "s", 4)}, with results, casts and start ${valueText(whole, "s", 4)}. ` +
+    `At the power limit the operations alone take ${valueText(limit, "s", 4)}. Together: ${valueText(get("time"), "s", 4)} (the fourth root of the sum of both fourth powers, or a lower bound that is larger). Tiles are counted row by row.`;
   waves.toString = () => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width} ${size.height}" width="${size.width}" height="${size.height}">${nested.join("")}</svg>`;
   return waves;
 }

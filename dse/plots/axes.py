@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PREFIXED_UNITS = (*PREFIXED_UNITS, "J s", "K")
+_PREFIXED_UNITS = (*PREFIXED_UNITS, "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
 _LABEL_WIDTH = 42  # Maximum number of characters per line of an axis label.
 #: Maximum number of ticks of a logarithmic axis; each tick is at a value of the axis.
@@ -42,12 +42,19 @@ LINEAR = "<linear>"
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
-    """Return an empty figure; raise an error that names the package if matplotlib is missing."""
+    """Return an empty figure, larger if the font is; DseError names the package that is missing."""
     try:
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
         raise DseError("figures need matplotlib: pip install matplotlib") from error
-    return NotebookFigure(figsize=(width, height), layout="constrained")
+    grown = max(1.0, _font_scale()) ** 0.5  # text still grows more than the figure
+    return NotebookFigure(figsize=(grown * width, grown * height), layout="constrained")
+
+
+def _font_scale() -> float:
+    from matplotlib import rcParams
+
+    return float(rcParams["font.size"] / 10)
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -82,7 +89,12 @@ def unit_of(variable: Any) -> str:
 def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
     """Return the name of a variable with its unit, wrapped to lines of ``width`` characters."""
     text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
-    return textwrap.fill(label_with_unit(text, unit_of(variable)), width)
+    return fold(label_with_unit(text, unit_of(variable)), width)
+
+
+def fold(text: str, width: int) -> str:
+    """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
+    return textwrap.fill(text, max(8, int(width / _font_scale())))
 
 
 def label_with_unit(text: str, unit: str) -> str:
@@ -152,7 +164,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
     """Set a tick with the name of the case at each case number that occurs in ``values``."""
     shown = [flag for flag in flags if (np.asarray(values) == flag).any()]
-    axis.set_ticks(shown, [textwrap.fill(f"{flag}: {flags[flag]}", width) for flag in shown])
+    axis.set_ticks(shown, [fold(f"{flag}: {flags[flag]}", width) for flag in shown])
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> Any:
@@ -164,7 +176,7 @@ def label_rows(ax: Axes, names: Sequence[str]) -> Any:
 
 def set_title(ax: Axes, text: str, width: int = 72) -> None:
     """Set a title, wrapped to lines of at most ``width`` characters."""
-    ax.set_title("\n".join(textwrap.wrap(text, width)), fontsize=10)
+    ax.set_title(fold(text, width), fontsize="medium")
 
 
 def add_legend(
@@ -174,8 +186,8 @@ def add_legend(
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
-    style: dict[str, Any] = {"loc": "best", "title": textwrap.fill(heading, 30) or None}
-    style |= {"fontsize": 8, "title_fontsize": 8, "handlelength": 3.2}
+    style: dict[str, Any] = {"loc": "best", "title": fold(heading, 30) or None}
+    style |= {"fontsize": "small", "title_fontsize": "small", "handlelength": 3.2}
     style |= {"framealpha": 0.9, "edgecolor": "0.8"}
     if at_right:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
@@ -183,11 +195,14 @@ def add_legend(
         # borderaxespad is in font sizes of the legend
         box = ax.xaxis.get_tightbbox() or ax.bbox
         depth = 72 / ax.figure.dpi * (ax.bbox.y0 - box.y0)
-        pad = depth / style["fontsize"] + 0.4
+        pad = depth / (8.33 * _font_scale()) + 0.4
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
         style |= {"handles": handles, "labels": labels}
-    ax.legend(**(style | more))
+    legend = ax.legend(**(style | more))
+    is_wide = legend.get_window_extent().width > 1.15 * ax.bbox.width
+    if at_bottom and is_wide and _font_scale() > 1:
+        ax.legend(**(style | more | {"ncols": 1}))  # else the layout has no room for the Axes
 
 
 def is_geometric(values: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from dse.plots.axes import (
     add_legend,
     axes_of,
     axis_label,
+    fold,
     format_axis,
     label_rows,
     label_with_unit,
@@ -107,7 +107,7 @@ def bars(
         head, colon, _ = texts[0].partition(": ")
         if not (colon and all(text.startswith(head + colon) for text in texts)):
             head = colon = ""
-        texts = [textwrap.fill(text.removeprefix(head + colon), 40) for text in texts]
+        texts = [fold(text.removeprefix(head + colon), 40) for text in texts]
         drawn = {text: values[name].values for text, name in zip(texts, names, strict=True)}
         if len(names) > 1:
             words = head or (axis_label(ds[names[-1]]) if series else "value")
@@ -184,12 +184,12 @@ def _ranking_axes(names: Sequence[str], ax: Axes | None, width: float = 6.4) -> 
     """Return Axes with a labelled row for each name, and the positions of the rows."""
     from symbolic.quantities import TABLE
 
-    words = {n: textwrap.fill(TABLE[n].meaning, _NAME_WIDTH) for n in names if n in TABLE}
+    words = {n: fold(TABLE[n].meaning, _NAME_WIDTH) for n in names if n in TABLE}
     row = max(0.5, *(0.2 * len(name.splitlines()) for name in names))  # height in inches
     ax = axes_of(ax, width, max(2.6, 1.6 + row * len(names)))
     places = label_rows(ax, [f"{name}\n{words[name]}" if name in words else name for name in names])
     if words:
-        ax.tick_params(axis="y", labelsize=8)
+        ax.tick_params(axis="y", labelsize="small")
     return ax, places
 
 
@@ -234,7 +234,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     for shift, (name, label), look in zip((-0.19, 0.19), texts.items(), looks, strict=True):
         shares = 100 * table[name].values[moving]
         bars = right.barh(places + shift, shares, 0.36, label=label, **look.area_options())
-        right.bar_label(bars, fmt="%.0f %%", fontsize=8, padding=2)
+        right.bar_label(bars, fmt="%.0f %%", fontsize="small", padding=2)
     right.set_label(LINEAR)  # a small index is not a reason to see many decades
     right.set(xlabel="Sobol index, share of the variance [%]", xlim=(0, 1.2 * right.get_xlim()[1]))
     for panel in (ax, right):
@@ -279,7 +279,7 @@ def _errors(
     ax, places = _ranking_axes(names, ax)
     style = STYLES["performance"].area_options(xerr=np.nan_to_num(errors), capsize=2, label=label)
     ax.barh(places, values, 0.62, **style)
-    ax.set_title(title, fontsize=9)
+    set_title(ax, title, 56)
     return ax
 
 
@@ -303,15 +303,15 @@ def chances(
     rows = zip(*(coords[n] for n in coords if n not in same), strict=True)
     varied = [n for n in coords if n not in same]
     texts = [point_text(shown, dict(zip(varied, row, strict=True))) for row in rows]
-    names = [textwrap.fill(text, _NAME_WIDTH) for text in texts]
+    names = [fold(text, _NAME_WIDTH) for text in texts]
     title = str(table.attrs["question"]) + (f", at {point_text(shown, same)}" if same else "")
     label = "chance to be the best"
     names = names or ["the only one"]
-    ax = _errors(names, values, errors, label, ax, textwrap.fill(title, 56))
+    ax = _errors(names, values, errors, label, ax, title)
     for place, regret in enumerate(shown.regret.values.tolist()):
         end = float(values[place] + np.nan_to_num(errors[place]))
         text = f"  {value_text(regret, unit_of(table.regret))}"
-        ax.annotate(text, (end, place), va="center", fontsize=8)
+        ax.annotate(text, (end, place), va="center", fontsize="small")
     ax.set_xlim(0, 1.35 * float(np.nanmax(values + errors)))
     left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
     ax.set_xlabel(f"{label}, with its regret\n(chance of all others: {left:.2g})")

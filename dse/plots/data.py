@@ -205,6 +205,16 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
 
 
+def study_text(ds: xr.Dataset) -> str:
+    """Return the model of a Dataset with its machine, workload, fixed axes and values."""
+    study = json.loads(ds.attrs.get("study", "{}"))
+    names = [ds.attrs.get("model"), *(study.get(key) for key in ("workload", "machine"))]
+    fixed = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
+    values = [f"{name} = {value}" for name, value in study.get("set", {}).items()]
+    text = ", ".join(map(str, filter(None, names))) + f", at {point_text(ds, fixed)}" * bool(fixed)
+    return text + f" ({', '.join(values)})" * (0 < len(values) <= 6)  # two lines
+
+
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
     """Return the quantities that a study must compute for an objective and constraints."""
     if not isinstance(source, StudyData):

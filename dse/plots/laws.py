@@ -185,24 +185,29 @@ def _bin_edges(law: Law) -> Any:
     return edges
 
 
-def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **marks: float) -> None:
+def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str) -> None:
     shares = np.histogram(samples, edges)[0] / len(samples)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(samples))
-    style: dict[str, Any] = {"fmt": ".", "ms": 3, "lw": 0.8, "color": _SIMULATED.color}
+    style: dict[str, Any] = {"fmt": ".", "ms": 4, "lw": 0.8, "color": "black"}  # visible in grey
     centres = (edges[1:] + edges[:-1]) / 2
-    ax.errorbar(centres, shares, 2 * error, label="simulated, 2 se", **style)
-    for line, (name, value) in zip(("--", ":"), marks.items(), strict=False):
-        ax.axvline(value, color="black", lw=1, ls=line, label=name.replace("_", " "))
-    ax.set(ylim=(0, None), ylabel="probability of a bin")
-    ax.set_title(f"mass, and {len(samples):,} simulated {what}", fontsize=10)
-    ax.legend(frameon=False, fontsize=8)
+    text = f"{len(samples):,} simulated {what},\n± 2 standard errors"
+    ax.errorbar(centres, shares, 2 * error, label=text, **style)
+    ax.set(ylim=(0, 1.45 * max(*exact, *shares)), ylabel="probability of a bin")
+    set_title(ax, "probability of each bin")
+    ax.legend(fontsize="small", loc="upper right", framealpha=0.9)
 
 
 def _draw_loss_masses(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
     exact = np.diff(np.asarray(law.cdf(edges), dtype=float))
-    marks = {"mean_loss": float(law.mean()), "slowdown": float(law.slowdown())}
-    _draw_masses(ax, edges, exact, samples, "groups", **marks)
+    marks = {"mean loss": float(law.mean()), "slowdown": float(law.slowdown())}
+    labels = [f"{name} {value:.4g}" for name, value in marks.items()]
+    if np.ptp([*marks.values()]) < 0.01 * (edges[-1] - edges[0]):
+        labels = [" and ".join(labels)]  # one line for both
+    for label, value, line in zip(labels, marks.values(), ("--", ":"), strict=False):
+        ax.axvline(value, color="black", ls=line, label=label)
+    _draw_masses(ax, edges, exact, samples, "groups")
+    set_title(ax, f"Loss of {str(law.source).removeprefix('Pmf.')}, {law.lanes} lanes")
 
 
 def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
@@ -212,7 +217,7 @@ def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
     if outcomes > _MAX_OUTCOMES:
         text = f"about {outcomes:.1g} outcomes:\ntoo many to draw"
         ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
-        ax.set_title("atoms", fontsize=10)
+        set_title(ax, "atoms")
         return
     atoms = law.pmf()
     x, chance = atoms["loss"].values, atoms.values.astype(float)
@@ -222,7 +227,7 @@ def _draw_atoms(ax: Axes, law: Law, edges: Any) -> None:
     ax.vlines(x[largest], 0, chance[largest], color=_EXACT.color, lw=0.7)
     ax.set_ylim(bottom=0)
     which = f"the {_MAX_ATOMS:,} likeliest of " if len(x) > _MAX_ATOMS else ""
-    ax.set_title(f"{which}{atoms.size:,} atoms", fontsize=10)
+    set_title(ax, f"{which}{atoms.size:,} atoms")
 
 
 def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
@@ -235,13 +240,13 @@ def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
         value = float(law.quantile(q))
         _mark_quantile(ax, value, q, f"{q:.0%}: {value:.4g}", (7, -11))
     ax.set_ylabel("P(X <= loss)")
-    ax.set_title("distribution function", fontsize=10)
-    ax.legend(frameon=False, fontsize=8, loc="lower right")
+    set_title(ax, "distribution function")
+    ax.legend(frameon=False, fontsize="small", loc="lower right")
 
 
 def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float, float]) -> None:
     ax.plot([x], [y], "o", ms=4, color="black")
-    ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
+    ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize="small")
 
 
 def _visible_slice(cdf: Any) -> slice:
@@ -341,7 +346,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     for panel in (mass, rare):
         format_time_axis(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
     shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
-    figure.suptitle(f"{law.works[0]!r}: {shape}", fontsize=10)
+    figure.suptitle(f"{law.works[0]!r}: {shape}")
     return figure
 
 
@@ -425,8 +430,8 @@ def timeline(
         ax.barh(box.row, long, 0.9, left=box.start, **style)
         if long > _MIN_LABEL_SHARE * end:
             patch = {"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8}
-            at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "bbox": patch}
-            ax.text(box.start + long / 2, box.row, str(box.warp + 1), **at)
+            at: dict[str, Any] = {"ha": "center", "va": "center", "bbox": patch}
+            ax.text(box.start + long / 2, box.row, str(box.warp + 1), fontsize="small", **at)
     label_rows(ax, ["computation", *(f"request {k}" for k in range(1, rows + 1))])
     ax.set(xlim=(0, end), xlabel="time [cycles]", ylabel="what overlaps")
     text = f"{end:g} cycles"
@@ -436,7 +441,7 @@ def timeline(
         inputs |= {"resident_warps": warps, "repetitions": 1}
         ds = evaluate("mwp_cwp", outputs=["exec_cycles"], **inputs)
         text += f"; {float(ds.exec_cycles):g} by Eqs. 21 to 23"
-    ax.set_title(text, fontsize=10)
+    set_title(ax, text)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
@@ -452,7 +457,7 @@ def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
     ax.barh(lanes, rest, 0.7, left=work, **idle, label="waiting for the longest")
     ax.set(xlabel="iterations", ylabel="lane")
     cost, used = longest * len(work), sum(work)
-    ax.set_title(f"loss {cost} / {used} = {cost / used:.4g}", fontsize=10)
+    set_title(ax, f"loss {cost} / {used} = {cost / used:.4g}")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 

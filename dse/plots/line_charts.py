@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -14,6 +13,7 @@ from dse.plots.axes import (
     add_legend,
     axes_of,
     axis_label,
+    fold,
     format_axis,
     name_flags,
     set_title,
@@ -35,6 +35,7 @@ from dse.plots.data import (
     plot_axis,
     plot_data,
     point_text,
+    study_text,
 )
 from dse.plots.style import MEANINGS, STYLES, Style, distinct_styles, style_of, style_variants
 from dse.study.study import StudyData
@@ -157,7 +158,7 @@ def lines(
         ax.tick_params(axis="x", rotation=30)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
-    set_title(ax, str(ds.attrs.get("model", "")))
+    set_title(ax, study_text(ds))
     if "bottom" in row:
         ax.set_ylim(bottom=row["bottom"])
     if row.get("cut"):
@@ -282,7 +283,7 @@ def temperature(
     ax.axhline(idle, **STYLES["level"].line_options(), label="idle machine")
     format_axis(ax.xaxis, ds[over], "time since the workload began [s]")
     format_axis(ax.yaxis, ds["temperature"])
-    set_title(ax, str(ds.attrs.get("model", "")))
+    set_title(ax, study_text(ds))
     add_legend(ax, heading=heading, at_right=True)
     return ax
 
@@ -314,7 +315,7 @@ def efficiency(
         _powers_of_two(ax.xaxis, ds.energy_efficiency)
     ax.axvline(1, color="0.35", lw=1)
     ax.axhline(1, color="0.35", lw=1)
-    ax.set(xlabel=textwrap.fill(across, 34), ylabel="speed-up: baseline time over the new (S)")
+    ax.set(xlabel=fold(across, 34), ylabel="speed-up: baseline time over the new (S)")
     if relative is None and (legend := ax.get_legend()) is not None:
         legend.remove()
     return ax

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.plots.axes import axes_of, new_figure
+from dse.plots.axes import axes_of, fold, new_figure, set_title
 from dse.plots.kinds import KINDS
 from dse.plots.style import STYLES, Style, style_variants
 from dse.study.study import StudyData
@@ -153,8 +152,8 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     columns = min(row.columns, len(row.panels))
     rows = -(-len(row.panels) // columns)
     wide, high = columns * row.size[0], rows * row.size[1]
-    lines = textwrap.wrap(f"{heading}. {row.caption}", int(wide * 15.5))
-    figure = new_figure(wide, high + (0.2 + 0.16 * len(lines) if caption else 0))
+    text = fold(f"{heading}. {row.caption}", int(wide * 15.5))
+    figure = new_figure(wide, high + (0.2 + 0.16 * len(text.splitlines()) if caption else 0))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for k, panel in enumerate(row.panels):
         marks = [mark for mark in row.printed if mark.get("panel", 0) == k]
@@ -162,7 +161,7 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     for ax in axes[len(row.panels) :]:
         ax.remove()
     if caption:
-        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8)
+        figure.supxlabel(text, x=0.01, ha="left", fontsize="small")
     return figure
 
 
@@ -186,7 +185,7 @@ def _draw_panel(
         kind.function(ax=ax, **entries, **study["set"], **options)
     ax.set(**style)
     if "title" in panel:
-        ax.set_title(panel["title"], fontsize=10)
+        set_title(ax, panel["title"])
 
 
 def _draw_mark(ax: Axes, mark: Mapping[str, Any], style: Style) -> None:

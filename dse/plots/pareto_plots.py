@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.arguments import axis_conditions, require_mapping
-from dse.plots.axes import add_legend, axes_of, format_axis, log_norm, unit_of, use_log_scale
+from dse.plots.axes import add_legend, axes_of, fold, format_axis, log_norm, unit_of, use_log_scale
 from dse.plots.data import (
     MAX_SERIES,
     AxisValues,
@@ -108,7 +107,7 @@ def pareto(
     further = [name for name in labels if name != named]
     for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
         text = ", ".join(str(front[name].values[along[k]]) for name in further)
-        ax.annotate(text, point, (6, 5), textcoords="offset points", fontsize=8, zorder=7)
+        ax.annotate(text, point, (6, 5), textcoords="offset points", fontsize="small", zorder=7)
     if epsilon:
         x, y = (s * lower_by_share(s * v, epsilon) for s, v in zip(signs, (x, y), strict=True))
         style = STYLES["level"].line_options(drawstyle=stairs)
@@ -120,7 +119,7 @@ def pareto(
             use_log_scale(ax, axis.axis_name)
     corner = "lower" if signs[1] > 0 else "upper"
     corner += " left" if signs[0] > 0 else " right"
-    ax.set_title(f"better towards the {corner}", fontsize=10)
+    ax.set_title(f"better towards the {corner}", fontsize="medium")
     add_legend(ax, heading=words if named else "")
     return ax
 
@@ -174,19 +173,20 @@ def parallel(
     ax.set(xlim=(-0.25, len(columns) - 0.55), ylim=(-0.06, 1.06), yticks=[])
     # the titles need no units: the numbers at the ends of the axes have them
     titles = [str(ds[name].attrs.get("long_name") or name) for name in columns]
-    ax.set_xticks(range(len(columns)), [textwrap.fill(text, 16) for text in titles])
+    ax.set_xticks(range(len(columns)), [fold(text, 16) for text in titles])
     ax.set(xlabel="each line is a configuration", ylabel="from smallest to largest value")
     ax.tick_params(axis="x", length=0, pad=12)
     ax.spines[:].set_visible(False)
     text = f"{len(order):,} configurations"
     text += f", {len(drawn):,} drawn" if len(drawn) < len(order) else ""
-    ax.set_title(f"{text}; darker is better in {goal}, the best {many} thick", fontsize=10)
+    text += f"; darker is better in {goal}, the best {many} thick"
+    ax.set_title(fold(text, 72), fontsize="medium")
     return ax
 
 
 def _draw_parallel_axis(ax: Axes, place: int, variable: Any, values: Any, indices: Any) -> Any:
     ax.axvline(place, color="0.3", lw=1)
-    write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}
+    write: dict[str, Any] = {"fontsize": "small", "ha": "left", "va": "center"}
     if values.dtype.kind not in "iufb":
         labels = [str(label) for label in dict.fromkeys(variable.values.tolist())]
         at = {label: k / max(len(labels) - 1, 1) for k, label in enumerate(labels)}

@@ -32,6 +32,7 @@ _TOLERANCE = 1e-3
 _MARGIN = 3.0
 #: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
+_UNITS = ("FLOP/s", "OP/s")  # of floating-point and of integer operations
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16
 
 
@@ -64,15 +65,11 @@ class RooflinePoint:
         rate, roof = self.rates[0], self.values["attainable_flops"]
         if self.missing or rate <= roof * (1 + _TOLERANCE):
             return ""
+        rates = " of ".join(value_text(each, "FLOP/s") for each in (rate, roof))
         return (
             f"{self.name} on {self.machine} is {rate / roof:.3g} times above the lowest roof "
-            f"({_rate_text(rate)} of {_rate_text(roof)}): its time, its work or the machine is "
-            "wrong"
+            f"({rates}): its time, its work or the machine is wrong"
         )
-
-
-def _rate_text(rate: float) -> str:
-    return f"{rate / 1e12:.4g} T/s" if rate >= 1e11 else f"{rate / 1e9:.4g} G/s"
 
 
 def roofline(
@@ -121,7 +118,7 @@ def roofline(
         for point in own:
             _draw_point(panel, point, looks[point.name], row)
         set_title(panel, _title(name, [point for point in points if point.machine == name]), 70)
-        panel.set(xlabel="operations per byte [1/B]", ylabel="operations per second [FLOP/s]")
+        panel.set(xlabel="operations per byte [FLOP/B]", ylabel="operations per second [FLOP/s]")
         panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
         use_log_scale(panel, "xy")
         _explain_marks(panel, own, row)
@@ -250,13 +247,18 @@ def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -
     text, highest = "", 0.0
     for peak, name in [*roofs["peaks"], (math.inf, "")]:
         if text and peak > _NEAR * highest:
-            style: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 7, "color": "0.3"}
-            ax.text(ends[1] / 1.05, highest * 1.02, text, **style)
+            style: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.3"}
+            ax.text(ends[1] / 1.05, highest * 1.02, text, fontsize="small", **style)
             text = ""
         if peak < math.inf:
             ax.plot([peak / fastest, ends[1]], [peak, peak], color="0.45", lw=1.0, ls="-")
-            text += f"{', ' if text else ''}{name} {_rate_text(peak)}"
+            text += f"{', ' if text else ''}{name} {value_text(peak, _UNITS['INT' in name])}"
             highest = peak
+
+
+def _small_mark(level: Mapping[str, Any], color: str) -> dict[str, Any]:
+    style = {"ls": "", "ms": 5.5, "mew": 1.0, "color": color, "markerfacecoloralt": "white"}
+    return style | {"fillstyle": level["fill"]}
 
 
 def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any]) -> None:
@@ -265,8 +267,7 @@ def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any
     ax.plot([place, place], bar, color=look.color, lw=1.4, zorder=5)
     for level in row["levels"][1:]:
         if 0 < (other := point.values.get(level["intensity"], 0.0)) < math.inf:
-            edge: dict[str, Any] = {"mfc": "none", "mec": style_of(level["look"]).color, "mew": 1.0}
-            ax.plot([other], [rate], ls="", marker=look.marker, ms=4.5, zorder=5, **edge)
+            ax.plot([other], [rate], marker=look.marker, zorder=5, **_small_mark(level, look.color))
     style, text = look.mark_options(8), f"{point.name}: {value_text(point.times[0], 's')}"
     if point.fault:
         style |= {"marker": "X", "ms": 11, "mfc": STYLES["optimum"].color}
@@ -282,7 +283,7 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
     marks: Any = ax.transData.transform(at) if at else []
     taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in marks]
     taken += [text.get_window_extent() for text in ax.texts]
-    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "zorder": 7}
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "zorder": 7}
     style["path_effects"] = [withStroke(linewidth=2.5, foreground="white")]
     for point, place in zip(points, at, strict=True):
         for up, side in itertools.product((-10, 3, -20, 13, -30, 23, -40, 33), (1, -1)):
@@ -299,10 +300,10 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
 
 def _explain_marks(ax: Axes, points: Sequence[RooflinePoint], row: Mapping[str, Any]) -> None:
     known = {name for point in points for name in point.values}
-    others = [level["name"] for level in row["levels"][1:] if level["intensity"] in known]
+    others = [level for level in row["levels"][1:] if level["intensity"] in known]
     if any(point.times[1] < point.times[2] for point in points):
         text = "interval of the time, below the lowest roof"
         ax.plot([], [], color="0.3", lw=1.4, marker="|", label=text)
-    if others:
-        small: dict[str, Any] = {"ls": "", "marker": "o", "ms": 4.5, "mfc": "none", "mec": "0.3"}
-        ax.plot([], [], label=f"at the bytes of {' and '.join(others)}", **small)
+    for level in others:
+        label = f"at the bytes of {level['name']}"
+        ax.plot([], [], label=label, marker="o", **_small_mark(level, "0.3"))

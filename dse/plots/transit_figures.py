@@ -196,7 +196,7 @@ def _shade_regimes(ax: Axes, state: _State) -> None:
         ax.axvspan(low, high, color=style_of(name).color, alpha=0.1, lw=0)
         upright = width < _UPRIGHT_LABEL_WIDTH
         if width > _MIN_LABEL_WIDTH:
-            style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 8}
+            style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small"}
             style |= {"transform": ax.get_xaxis_transform(), "rotation": 90 if upright else 0}
             ax.text(middle, 0.98, name if upright else f"{name}\nbound", **style)
     for edge in edges[1:-1]:
@@ -260,11 +260,11 @@ def kernels(
             below.remove()
     handles = panels[0].get_legend_handles_labels()[0]
     texts = [*(text for _, text in _CURVES), "predicted", "measured"][: len(handles)]
-    style: dict[str, Any] = {"ncols": 2, "fontsize": 8, "edgecolor": "0.8"}
+    style: dict[str, Any] = {"ncols": 2, "fontsize": "small", "edgecolor": "0.8"}
     figure.legend(handles, texts, loc="outside lower center", **style)
     if "kernel_time" in columns:
         rows: dict[str, Any] = {**point, **columns}
         ds = evaluate(_MODEL, machine=machine, outputs=["prediction_accuracy"], **rows)
         mean = float(ds["prediction_accuracy"].mean())
-        figure.suptitle(f"accuracy of the computation throughput: mean {mean:.1%}", fontsize=10)
+        figure.suptitle(f"accuracy of the computation throughput: mean {mean:.1%}")
     return panels[0]

@@ -22,10 +22,8 @@ its tensor cores by ratios that four GPUs share, and the others are the same for
 Power not monotone: operations and bytes draw shares of the board's power at full rate (Choi 2013).
 So they draw less if ``mem_bandwidth``, ``tensor_fp16_flops``, ``tensor_bf16_flops`` or
 ``tensor_fp4_flops`` is raised. A meter averages over the pauses of a benchmark, which are a larger
-share of shorter products. So its reading may fall if ``n_sms``, ``l2_size``, ``l2_bandwidth``,
-``gemm_bf16_share``, ``gemm_cache_ratio``, ``gemm_dram_share``, ``gemm_operand_ratio``,
-``gemm_operand_bytes_per_cycle`` or ``gemm_result_ratio`` is raised, or ``gemm_start_time``,
-``gemm_start_cycles``, ``gemm_operation_energy`` or ``gemm_unit_energy`` is lowered.
+share of shorter products. So its reading may fall if ``n_sms``, ``l2_size`` or ``l2_bandwidth`` is
+raised.
 """
 
 from __future__ import annotations

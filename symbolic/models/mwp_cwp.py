@@ -116,7 +116,7 @@ def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced
     return mem_latency_uncoalesced * uncoalesced_insts + mem_latency_coalesced * coalesced_insts
 
 
-@equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
+@equation(source="Hong and Kim 2009; Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
     """One more than the number of warps that can compute while a warp waits for memory. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)

@@ -166,7 +166,7 @@ def standing_power_gated(idle_power, busy_sms, n_sms):
     return idle_power * (busy_sms / n_sms)
 
 
-@equation(source="Hong 2012, Eq. 35", symbol=r"GPU\_power")
+@equation(source="Hong and Kim 2010; Hong 2012, Eq. 35", symbol=r"GPU\_power")
 def power(standing_power, runtime_power):
     """Power of the GPU. [W]"""
     return standing_power + runtime_power

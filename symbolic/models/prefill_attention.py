@@ -11,8 +11,8 @@ lengths of the prompts of a batch, and the work is the mean of all prompts.
 Ten numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
 fitted to an H100 and a B200 together.
 
-Not monotone: with a larger ``prefill_tail_share``, the time contains more of the longest block. The
-edge of a smaller ``window`` crosses tiles of more blocks, and these tiles are computed whole.
+Not monotone: the edge of a smaller ``window`` crosses tiles of more blocks, and these tiles are
+computed whole.
 """
 
 from __future__ import annotations

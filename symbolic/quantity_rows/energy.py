@@ -229,7 +229,7 @@ ENERGY_ROOFLINE = (
     switch("voltage_curve", "proportional knee", "dependence of the voltage on the core clock"),
     switch("clock_overlap", "none full", "whether cores compute while they wait for memory"),
     row("attained_bandwidth", "B/s", RESULT, "attained DRAM bandwidth", (1e9, 1e12)),
-    row("arithmetic_intensity", "1/B", POS, "operations per byte of DRAM", (0.1, 100)),
+    row("arithmetic_intensity", "FLOP/B", POS, "operations per byte of DRAM", (0.1, 100)),
     spec("peak_flops", "FLOP/s", POS, "peak operations per second", (1e11, 2e13)),
     row("bandwidth_flops", "FLOP/s", RESULT, "operations per second that the bandwidth allows"),
     row("attained_flops", "FLOP/s", RESULT, "attained operations per second", (1e10, 1e13)),

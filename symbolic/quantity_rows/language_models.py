@@ -11,7 +11,7 @@ from symbolic.quantity import (
     RESULT,
     SHARE,
     Quantity,
-    cost,
+    fit,
     quantity,
     resource,
     row,
@@ -21,15 +21,15 @@ from symbolic.quantity import (
 
 
 def _start(name: str, meaning: str, default: float) -> Quantity:
-    return cost(name, "s", NONNEG, f"start-up time {meaning}", (1e-7, 1e-4), default)
+    return fit(name, "s", NONNEG, f"start-up time {meaning}", (1e-7, 1e-4), default)
 
 
 def _time(name: str, meaning: str, default: float) -> Quantity:
-    return cost(name, "s", NONNEG, f"time {meaning}", (1e-9, 1e-5), default)
+    return fit(name, "s", NONNEG, f"time {meaning}", (1e-9, 1e-5), default)
 
 
 def _share_of(name: str, of: str, default: float) -> Quantity:
-    return resource(name, "", "(0, 1]", f"attained share of {of}", (0.3, 1), default)
+    return fit(name, "", "(0, 1]", f"attained share of {of}", (0.3, 1), default)
 
 
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
@@ -48,14 +48,14 @@ PREFILL_NUMBERS = (
     _start("prefill_cast_start_time", "of the cast of queries", 6e-7),
     _share_of("prefill_bf16_share", "the rate of tensor cores, attention in bf16", 0.643),
     _share_of("prefill_fp8_share", "the rate of tensor cores, attention in fp8", 0.456),
-    cost("prefill_softmax_cycles", "cycle", NONNEG,
-         "cycles of a multiprocessor for the exponential of a score", (0.03, 0.3), 0.0929),
+    fit("prefill_softmax_cycles", "cycle", NONNEG,
+        "cycles of a multiprocessor for the exponential of a score", (0.03, 0.3), 0.0929),
     _time("prefill_block_time", "of a block of queries without keys", 3.18e-6),
-    resource("prefill_tail_share", "", SHARE, "share of the longest block that is waited for",
-             (0, 1), 0.6),
-    cost("prefill_diagonal_keys", "", NONNEG, "dropped keys at the diagonal", (0, 500), 117),
-    cost("prefill_window_keys", "", NONNEG, "dropped keys at a window, bf16", (0, 500), 242),
-    cost("prefill_fp8_window_keys", "", NONNEG, "dropped keys at a window, fp8", (0, 1000), 319),
+    fit("prefill_tail_share", "", SHARE, "share of the longest block that is waited for",
+        (0, 1), 0.6),
+    fit("prefill_diagonal_keys", "", NONNEG, "dropped keys at the diagonal", (0, 500), 117),
+    fit("prefill_window_keys", "", NONNEG, "dropped keys at a window, bf16", (0, 500), 242),
+    fit("prefill_fp8_window_keys", "", NONNEG, "dropped keys at a window, fp8", (0, 1000), 319),
 )  # fmt: skip
 
 DECODE_NUMBERS = (
@@ -65,7 +65,7 @@ DECODE_NUMBERS = (
     _time("decode_key_time", "of such a block for a key of 128 elements", 8.07e-9),
     _time("decode_bf16_block_time", "of a block that reads for a group, 16 bits", 2.32e-6),
     _time("decode_fp8_block_time", "of a block that reads for a group, 8 bits", 1.2e-6),
-    cost("decode_head_growth", "", NONNEG, "growth of both for each query head", (0, 0.1), 0.0438),
+    fit("decode_head_growth", "", NONNEG, "growth of both for each query head", (0, 0.1), 0.0438),
     _share_of("decode_dram_share", "the printed bandwidth by attention", 0.953),
     _time("decode_head_merge_time", "of the merge of splits of one head", 3.51e-6),
     _time("decode_group_merge_time", "of the merge of splits of a group", 8.2e-7),
@@ -79,10 +79,9 @@ MOE_NUMBERS = (
     _share_of("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.637),
     _time("moe_tile_time", "of a tile without terms", 1.58e-6),
     _share_of("moe_dram_share", "the printed bandwidth by experts", 0.885),
-    cost("moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20),
-         4.9),
-    cost("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 11.6),
-    cost("moe_token_traffic", "", NONNEG, "times that tokens of all ranks move", (1, 10), 2.67),
+    fit("moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20), 4.9),
+    fit("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 11.6),
+    fit("moe_token_traffic", "", NONNEG, "times that tokens of all ranks move", (1, 10), 2.67),
     _time("moe_pair_time", "of the sort for a pair of a token and an expert", 4.5e-10),
     _time("moe_expert_time", "of each expert of a rank, fp8_block", 2.02e-7),
 )  # fmt: skip

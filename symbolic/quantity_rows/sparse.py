@@ -10,8 +10,7 @@ from symbolic.quantity import (
     RESULT,
     SHARE,
     Quantity,
-    cost,
-    resource,
+    fit,
     row,
     size,
     switch,
@@ -20,23 +19,23 @@ from symbolic.quantity import (
 
 def _start(mapping: str, default: float) -> Quantity:
     meaning = f"time of the smallest product, {mapping}-mapped"
-    return cost(f"spmv_{mapping}_start_time", "s", NONNEG, meaning, (1e-6, 1e-4), default)
+    return fit(f"spmv_{mapping}_start_time", "s", NONNEG, meaning, (1e-6, 1e-4), default)
 
 
 def _cycles(name: str, meaning: str, default: float) -> Quantity:
-    return cost(f"spmv_{name}_cycles", "cycle", NONNEG, f"cycles {meaning}", (1, 100), default)
+    return fit(f"spmv_{name}_cycles", "cycle", NONNEG, f"cycles {meaning}", (1, 100), default)
 
 
 #: Numbers of a GPU. The defaults are fitted to one V100 (tests/papers/spmv_fits.py).
 SPMV_NUMBERS = (
     _start("merge", 1.84e-5),
-    resource("spmv_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.3, 1), 0.617),
+    fit("spmv_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.3, 1), 0.617),
     _cycles("merge_row", "of a multiprocessor for a row, merge-mapped", 3.52),
     _start("thread", 1.09e-5),
     _cycles("thread_step", "of a multiprocessor for a step of a warp, thread-mapped", 3.82),
     _cycles("thread_wait", "that a lane waits for a nonzero", 60.5),
-    cost("spmv_unused_share", "", NONNEG, "share of long rows that is read again", (0, 1), 0.724),
-    resource("spmv_l2_reach", "", POS, "bytes over l2_size at which half of it is", (1, 20), 7.06),
+    fit("spmv_unused_share", "", NONNEG, "share of long rows that is read again", (0, 1), 0.724),
+    fit("spmv_l2_reach", "", POS, "bytes over l2_size at which half of it is", (1, 20), 7.06),
     _start("warp", 9.9e-6),
     _cycles("warp_nonzero", "of a multiprocessor for a nonzero, warp-mapped", 1.96),
     _cycles("warp_wait", "that a warp waits for a nonzero of its rows", 59.3),

@@ -7,13 +7,19 @@ import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
+from matplotlib import rc_context, rcParams
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import dse
 from dse import plots
+from dse.cli import plot as plot_command
 from dse.plots.kinds import KINDS, read_kinds
+from stochastic import Pmf, imbalance
 from tests.long import long, mostly_long
 
 Run = Callable[..., Result]
@@ -199,6 +205,65 @@ def test_what_is_not_said_is_by_the_question_of_the_study(run: Run) -> None:
     for kind in ("regimes", "importance"):
         run("plot", kind, "study.toml", "--out", f"{kind}.png")
         assert Path(f"{kind}.png").exists()
+
+
+#: Kinds that take values, with the name of the function and its arguments.
+VALUES: list[tuple[str, dict[str, Any]]] = [
+    ("scatter", {"points": [(1, 2, "one"), (3, 4, "two")], "across": "x", "up": "y"}),
+    ("timeline", {"warps": 4, "comp": 1, "memory": 3, "by_equations": True}),
+    ("lockstep", {"work": [4, 2, 7]}),
+    ("law_figure", {"law": imbalance(Pmf.parse("uniform:2,9"), lanes=4), "groups": 100}),
+    ("paper_figure", {"name": "hong2012", "number": 50}),
+]
+
+
+def check_font_sizes(figure: Figure) -> None:
+    """No text of a figure is smaller than 0.7 of the font size of its style."""
+    figure.draw_without_rendering()
+    small = {
+        text.get_text(): text.get_fontsize()
+        for text in figure.findobj(Text)
+        if isinstance(text, Text)
+        and text.get_text()
+        and text.get_fontsize() < 0.7 * rcParams["font.size"]
+    }
+    assert not small, small
+
+
+@pytest.mark.parametrize("kind", mostly_long(DRAWN, lambda k, _: k % 4 == 1))
+def test_a_style_scales_every_text(run: Run, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("counters.csv").write_text(COUNTERS)
+    Path("uncertain.toml").write_text(UNCERTAIN)
+    figures: list[Figure] = []
+
+    def check(figure: Figure, *_: Any) -> None:
+        assert rcParams["font.size"] == 18
+        check_font_sizes(figure)
+        figures.append(figure)
+        write(figure, *_)
+
+    write = plot_command.write_figure
+    monkeypatch.setattr(plot_command, "write_figure", check)
+    Path("own.mplstyle").write_text("font.size: 18\n")
+    options = [*DRAWN[kind].split(" "), "--style", "own.mplstyle", "--out", "out.png"]
+    run("plot", kind, *options)
+    assert len(figures) == 1
+
+
+@pytest.mark.parametrize(("name", "arguments"), VALUES, ids=[name for name, _ in VALUES])
+def test_a_style_scales_figures_of_values(name: str, arguments: dict[str, Any]) -> None:
+    with rc_context({"font.size": 18}):
+        drawn = getattr(plots, name)(**arguments)
+        check_font_sizes(getattr(drawn, "figure", drawn))
+
+
+def test_the_style_for_slides_is_shipped(run: Run) -> None:
+    draw = ("plot", "lines", "study.toml", "--quantity", "time")
+    run(*draw, "--style", "slides", "--out", "a.svg")
+    run(*draw, "--out", "b.svg")
+    assert Path("a.svg").read_bytes() != Path("b.svg").read_bytes()
+    wrong = run(*draw, "--style", "slide", "--out", "c.svg", status=2).stderr
+    assert "did you mean 'slides'" in wrong
 
 
 MISUSED = [

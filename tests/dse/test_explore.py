@@ -30,7 +30,7 @@ from dse import DseError, Study
 from dse.catalog.entries import shipped_values
 from dse.cli import main
 from dse.page.data import figure_data, formula_tree
-from dse.page.page import make_server
+from dse.page.page import make_server, read_heading
 from dse.plots.style import meaning_of
 from stochastic import Pmf
 from symbolic.answer import PREFIXED_UNITS, value_text
@@ -466,6 +466,11 @@ def test_an_explorer_fits_the_screen(path: Path, wide: int, page: Browser, tmp_p
         "Number.isFinite(lever.now(explorer.here))).map(({ lever, typed }) => "
         "[lever.name, lever.now(explorer.here), explorer.parsed(lever.name, typed.value)])"
     )
+    cut = page.run(
+        "[...explorer.controls.values()].filter(({ typed }) => typed?.scrollWidth >"
+        " typed?.clientWidth).map(({ typed }) => typed.value)"
+    )
+    assert cut == []
     for name, value, parsed in again:  # what a control shows can be typed
         assert parsed == pytest.approx(value, rel=1e-5), name
     texts = page.run(
@@ -923,3 +928,200 @@ def test_the_first_view_of_skew_shows_its_effect(
     ends = [max(line) - min(line) for line in heights]
     assert sorted(ends)[1] > 50  # only one line may be flat
     assert page.errors == []
+
+
+#: A roofline without a time: its roofs meet between the values of the axis.
+PLAIN_ROOFLINE: dict[str, Any] = {
+    "model": "roofline",
+    "machine": "h100_sxm",
+    "outputs": ["attainable_flops"],
+    "axes": {"work_flops": [1e9, 1e10, 1e11, 1e12]},
+    "set": {"dram_bytes": 1e9, "l2_bytes": 1e9, "l1_moved_bytes": 1e9, "tensor_flops": 0}
+    | {"vector_flops": "work_flops", "vector_fp64_flops": 0},
+}
+
+
+@needs_chromium
+def test_curves_between_the_values_of_an_axis_are_those_of_the_model(
+    page: Browser, tmp_path: Path
+) -> None:
+    """The smallest term and its sides have one place on the screen, also at the knee."""
+    study = Study(**PLAIN_ROOFLINE)
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    assert page.run("explorer.view.kind") == "roofline"
+    assert page.run("document.getElementById('figure-note').textContent").count("at most") == 1
+    state(page, "view.kind = 'limits'; explorer.settle(); changed();")
+    page.run(
+        "(() => { const chooser = document.querySelector('#choices select'); chooser.value ="
+        " 'limits'; chooser.dispatchEvent(new Event('change')); })()"
+    )
+    assert page.run("explorer.view.log")  # x is logarithmic, and the terms cover decades
+    paths = page.run(
+        """[...document.querySelectorAll("#figure g path")].map((one) => one.getAttribute("d"))
+        .filter((one) => one.split("L").length > 3)"""
+    )
+    lines = [np.array([p.split(" ") for p in d[1:].split("L")], dtype=float) for d in paths]
+    *terms, smallest = lines
+    assert len(smallest) > 100
+    grid = np.linspace(smallest[0, 0], smallest[-1, 0], 500)  # downwards: the lowest is largest
+    lowest = np.max([np.interp(grid, *term.T) for term in terms], axis=0)
+    np.testing.assert_allclose(np.interp(grid, *smallest.T), lowest, atol=1.0)
+    sampled = page.run(
+        "explorer.LEVERS.get('work_flops').samples(240, true)"
+        ".map((k) => explorer.LEVERS.get('work_flops').numberOf(k))"
+    )
+    assert set(study.axes["work_flops"]) <= set(sampled)
+    assert sampled == sorted(set(sampled))
+
+
+@needs_chromium
+def test_curves_of_whole_numbers_have_whole_values(page: Browser, tmp_path: Path) -> None:
+    study = Study.from_toml(ROOT / "docs/explore/energy.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    assert page.run("explorer.data.quantities.active_sms.whole")
+    for name in ("active_sms", "core_clock"):
+        lever = f"explorer.LEVERS.get('{name}')"
+        values = page.run(f"{lever}.samples(240, true).map((k) => {lever}.numberOf(k))")
+        axis = page.run(f"{lever}.axis.values")
+        assert values == (axis if name == "active_sms" else sorted(set(values)))
+        assert {*axis} <= {*values}
+    assert len(values) > 2 * len(axis)
+
+
+@needs_chromium
+@pytest.mark.parametrize("point", [{"threads": 1056, "intensity": 20}, {"threads": 300}])
+def test_a_tried_move_reaches_the_regime_that_it_names(
+    point: dict[str, Any], page: Browser, tmp_path: Path
+) -> None:
+    study = Study.from_toml(ROOT / "docs/explore/transit.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    for name, value in point.items():
+        state(page, f"LEVERS.get('{name}').put(here, {value}); changed();")
+    at: dict[str, Any] = {**study.set, "threads": 1040, "intensity": 24} | point
+    advice = dse.advise("transit", **at)
+    moves = page.run(
+        "explorer.moves(explorer.data.guides[0]).map(({ lever, to, tried, next }) =>"
+        " [lever.name, to, tried, next])"
+    )
+    assert moves
+    for name, to, tried, following in moves:
+        assert to == pytest.approx(advice[name].until, rel=1e-6), name
+        assert following == (advice[name].next_bound or "")
+        if not following:
+            continue
+        assert len(f"{tried:.12g}".replace(".", "").strip("0")) <= 4, tried
+        assert tried == pytest.approx(to, rel=0.02)
+        known = dse.evaluate("transit", **at | {name: tried}, outputs=["bound"])
+        flags = known.bound.attrs
+        meanings = dict(zip(flags["flag_values"], flags["flag_meanings"].split(), strict=True))
+        assert meanings[int(known.bound)] == following
+
+
+@needs_chromium
+def test_parts_of_a_product_include_the_power_limit(page: Browser, tmp_path: Path) -> None:
+    page.open(dse.explore(ROOT / "docs/explore/tensor.toml", tmp_path / "page.html").as_uri())
+    assert "power limit" in page.run("document.getElementById('figure').textContent")
+    note = page.run("document.getElementById('figure-note').textContent")
+    match = re.search(
+        r"start ([\d.]+) .*alone take ([\d.]+) µs. Together: ([\d.]+) µs", note, re.DOTALL
+    )
+    assert match
+    rest, limit, together = map(float, match.groups())
+    assert (rest**4 + limit**4) ** 0.25 == pytest.approx(together, rel=1e-3)
+
+
+@needs_chromium
+def test_advice_on_a_product_moves_no_fitted_number(page: Browser, tmp_path: Path) -> None:
+    study = Study.from_toml(ROOT / "docs/explore/tensor.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    names = page.run("explorer.moves(explorer.data.guides[0]).map(({ lever }) => lever.name)")
+    assert {"n_sms", "mem_bandwidth", "tensor_bf16_flops"} <= {*names}
+    point: dict[str, Any] = {"machine": "h100_sxm", "dtype": "bf16", "product_rows": 3136}
+    moves = [move.quantity for move in study.advise(**point).moves]
+    assert {"n_sms", "mem_bandwidth", "tensor_bf16_flops"} <= {*moves}
+    assert not [name for name in (*names, *moves) if name.startswith("gemm_")]
+
+
+@needs_chromium
+def test_powers_and_roots_are_typeset(page: Browser, tmp_path: Path) -> None:
+    page.size(1440, 900)
+    page.open(dse.explore(ROOT / "docs/explore/tensor.toml", tmp_path / "page.html").as_uri())
+    page.run(
+        "document.getElementById('explained').value = 'time',"
+        " document.getElementById('steps').open = true"
+    )
+    page.run("new Promise((done) => setTimeout(done, 300))")
+    text = page.run("document.querySelector('#tree .formula').textContent")
+    assert text.count("gemm_start_time") == 1
+    exponents = page.run(
+        "[...document.querySelectorAll('#tree .formula msup')].map((one) =>"
+        " one.lastChild.textContent)"
+    )
+    assert exponents == ["4", "4", "1/4"]
+
+
+@needs_chromium
+def test_conditions_show_no_tolerance_of_rounding(tour: Browser) -> None:
+    tour.run(
+        "document.getElementById('explained').value = 'bound',"
+        " document.getElementById('steps').open = true"
+    )
+    tour.run("new Promise((done) => setTimeout(done, 300))")
+    text = tour.run("document.querySelector('#tree .formula').textContent")
+    assert "ms_peak≤ms_throughput" in text
+    assert "1e12" not in text
+
+
+@needs_chromium
+@pytest.mark.parametrize(("name", "sticky"), [("tensor", False), ("transit", True)])
+def test_a_figure_leaves_room_for_sliders(
+    name: str, sticky: bool, page: Browser, tmp_path: Path
+) -> None:
+    page.size(390, 844)
+    page.open(dse.explore(ROOT / f"docs/explore/{name}.toml", tmp_path / "page.html").as_uri())
+    position, high = page.run(
+        "((box) => [getComputedStyle(box).position, box.offsetHeight])"
+        "(document.getElementById('figure'))"
+    )
+    assert (position == "sticky") == (high <= 0.45 * 844) == sticky
+
+
+@needs_chromium
+@pytest.mark.parametrize("click", ["#restore", "#guides button"])
+def test_messages_vanish_with_the_value(click: str, tour: Browser) -> None:
+    tour.run("document.getElementById('advice').open = true")
+    tour.run("new Promise((done) => setTimeout(done, 300))")
+    problem = "document.getElementById('lever-mem_latency-problem').textContent"
+    tour.run(
+        "(() => { const { typed } = explorer.controls.get('mem_latency'); typed.value = '-3';"
+        " typed.dispatchEvent(new Event('change')); })()"
+    )
+    assert "outside" in tour.run(problem)
+    tour.run(f"document.querySelector('{click}').click()")
+    assert tour.run(problem) == ""
+
+
+@needs_chromium
+def test_labels_are_above_the_curves(tour: Browser) -> None:
+    places = tour.run(
+        "[...document.querySelector('#figure g').children].map(({ tagName }) => tagName)"
+    )
+    assert places.count("text") >= 3
+    assert set(places[places.index("text") :]) == {"text"}
+    texts = "[...document.querySelectorAll('#figure g text')]"
+    assert tour.run(f"{texts}.every((one) => one.getAttribute('stroke') === '#ffffff')")
+
+
+def test_each_linked_page_has_its_command() -> None:
+    text = (ROOT / "docs/explore.md").read_text()
+    links = re.findall(r'"explore/([\w-]+)\.html">.*\n +`dse explore ([\w/.-]+)`', text)
+    assert {ROOT / file for _, file in links} == {*EXPLORERS}
+    assert all(Path(file).stem == name for name, file in links)
+    assert len(links) == text.count('.html"')
+
+
+def test_the_first_comment_of_the_tour_is_a_title() -> None:
+    title, note = read_heading(TOUR, None, "")
+    assert title is not None
+    assert title.startswith("How many threads")
+    assert note

@@ -32,6 +32,7 @@ from dse.plots.style import (
     style_of,
     style_variants,
 )
+from stochastic import Pmf, imbalance
 from symbolic.library import iterate_models
 from symbolic.quantities import TABLE
 from tests.long import draws
@@ -857,6 +858,40 @@ def vars_of(study: Any) -> dict[str, Any]:
 
 
 # --- words, units and labelled bars
+@pytest.mark.parametrize(("lanes", "lines"), [(32, 1), (2, 2)])
+def test_a_law_is_named_and_marks_that_coincide_share_a_line(lanes: int, lines: int) -> None:
+    """Mean loss 3.979 and slowdown 3.981 of 32 lanes are one line; those of 2 lanes are two."""
+    law = imbalance(Pmf.parse("geometric:0.05"), lanes=lanes)
+    ax = plots.law(distribution="geometric:0.05", lanes=lanes, groups=1000)
+    assert ax.get_title() == f"Loss of geometric(0.05), {lanes} lanes"
+    words = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert "1,000 simulated groups,\n± 2 standard errors" in words
+    marks = [f"mean loss {law.mean():.4g}", f"slowdown {float(law.slowdown()):.4g}"]
+    marks = marks if lines == 2 else [" and ".join(marks)]
+    assert [word for word in words if "loss" in word or "slowdown" in word] == marks
+    upright = [line for line in ax.get_lines() if str(line.get_label()) in marks]
+    assert (
+        [line.get_xdata()[0] for line in upright]
+        == pytest.approx(  # type: ignore[index]
+            [float(law.mean()), float(law.slowdown())][:lines]
+        )
+    )
+    # the bars are light, so that black points are visible in grey
+    (points,) = ax.containers
+    assert to_hex(points[0].get_color()) == "#000000"
+
+
+def test_lines_name_the_machine_the_sizes_and_the_fixed_axes() -> None:
+    study = dse.Study.from_toml(EXAMPLES / "skewed-experts.toml")
+    ax = plots.lines(study, "time", over="tokens", at={"expert_parallel": 32})
+    assert title_text(ax).startswith("moe, h100_sxm, at expert_parallel = 32 (hidden = 7168, ")
+    assert "dtype = fp8_block" in title_text(ax)
+    many = energy(outputs=["time"], axes={"active_sms": range(1, 31)})
+    assert title_text(plots.lines(many, "time")) == "ipp, svm, gtx280 (threads_per_block = 256)"
+    own = xr.Dataset({"time": ("n", [1.0, 2.0], {"units": "s"})}, {"n": [1, 2]})
+    assert plots.lines(own, "time").get_title() == ""
+
+
 def test_a_tornado_has_a_labelled_bar_for_each_index() -> None:
     study = energy(axes={"active_sms": range(1, 9), "core_clock": ["1 GHz", "1.2 GHz"]})
     table = study.sensitivity("energy").sel(output="energy")

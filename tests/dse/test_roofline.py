@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,20 @@ def test_roofs_and_kernels_are_quantities_of_the_models(analysis: Any) -> None:
         assert bar == pytest.approx(np.minimum(rates, values["attainable_flops"]))
 
 
+def test_marks_of_the_caches_differ_and_ceilings_have_units(analysis: Any) -> None:
+    for panel in plots.roofline(analysis).figure.axes:
+        marks = {str(line.get_label()): line for line in panel.get_lines()}
+        fills = [marks[f"at the bytes of {name}"].get_fillstyle() for name in ("L2", "L1/shared")]
+        assert fills == ["none", "left"]
+        small = [line.get_fillstyle() for line in panel.get_lines() if line.get_markersize() == 5.5]
+        assert sorted(small) == sorted(2 * fills)
+        ceilings = ", ".join(text.get_text() for text in panel.texts)
+        assert re.search(r"tensor INT8 \d+ TOP/s", ceilings)
+        assert re.search(r"tensor FP16 [\d.]+ TFLOP/s", ceilings)
+        assert " T/s" not in ceilings
+        assert "[FLOP/B]" in panel.get_xlabel()
+
+
 def is_bar(line: Any) -> bool:
     """True if a line is upright."""
     return len(line.get_xdata()) == 2 and np.ptp(line.get_xdata()) == 0
@@ -126,7 +141,9 @@ def test_answers_in_a_file_draw_the_same(analysis: Any, tmp_path: Path) -> None:
 def test_a_measured_kernel_above_a_roof_is_a_fault_that_is_said(run: Run, tmp_path: Path) -> None:
     ax = plots.roofline(PROFILE, machines="a100_80")
     (fault,) = faults_of(ax)
-    assert "fast on a100_80 is 4.9 times above the lowest roof (10 T/s of 2.039 T/s)" in fault
+    assert (
+        "fast on a100_80 is 4.9 times above the lowest roof (10 TFLOP/s of 2.039 TFLOP/s)" in fault
+    )
     assert "above a roof" in [t.get_text() for t in ax.get_legend().get_texts()][-1] or any(
         t.get_text() == "fast: 100 µs, above a roof" for t in ax.get_legend().get_texts()
     )
@@ -142,7 +159,7 @@ def test_a_profile_with_other_bytes_has_small_marks() -> None:
     rows = {**PROFILE, "time [s]": [1e-3, 2e-3], "l2_bytes [B]": [2e9, 4e9]}
     ax = plots.roofline(rows, machines="a100_80")
     assert faults_of(ax) == []
-    marks = [line.get_xdata() for line in ax.get_lines() if line.get_markersize() == 4.5]
+    marks = [line.get_xdata() for line in ax.get_lines() if line.get_markersize() == 5.5]
     assert [float(each[0]) for each in marks if len(each)] == pytest.approx([0.5, 0.25])
 
 

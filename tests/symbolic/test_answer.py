@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.answer import HTML_ROWS, Answer, Table, cell_text, to_html, to_json
+from symbolic.answer import HTML_ROWS, Answer, Table, cell_text, to_html, to_json, value_text
+from symbolic.quantities import text_unit
 from symbolic.safe_text import escape_controls, one_line
 from tests.long import draws
 
@@ -45,6 +46,12 @@ def tables(draw: st.DrawFn) -> Table:
         is_open=draw(st.booleans()),
         sortable=draw(st.booleans()),
     )
+
+
+def test_numbers_have_prefixes_and_units_of_their_quantity() -> None:
+    assert value_text(0.000301272, "J s") == "301.3 µJ s"
+    assert value_text(16, text_unit("arithmetic_intensity", "1/B")) == "16 FLOP/B"
+    assert value_text(9.895e14, "FLOP/s") == "989.5 TFLOP/s"
 
 
 class Page(HTMLParser):
