@@ -92,6 +92,7 @@ class Study(DisplayMixin, VerbMethods, StudyData):
             ``mean(time)``, ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run gives means
             and their errors.
         folder (Path, optional): Folder to which paths are relative; default: the working directory.
+            ``dataclasses.replace(study, axes=...)`` is a copy with other arguments and this folder.
         fit (path, Fit, mapping or list, optional): Fits whose values become inputs:
             ``"runs.fit.json"``; ``{"file": "runs.fit.json", "label": "sgemm"}`` for the values of
             one label; or the result of :func:`dse.fit`, :func:`dse.calibrate` or

@@ -21,6 +21,7 @@ from dse.analysis.launch import (
 from dse.analysis.prediction import MODELS, ROOFLINE_QUANTITIES, Prediction, entry_text, predict
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
+from dse.cuda.instruction_counts import different_work
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from dse.cuda.source import own_source
 from dse.study.plan import unusual_number
@@ -37,8 +38,6 @@ MAX_ADVISED = 3
 _OLDEST_ARCH = 75
 #: Architecture for which kernels are compiled if the machine has no compute capability.
 _OTHER_ARCH = 80
-#: Two launches do different work if the bytes that they touch differ by more than this factor.
-_SAME_WORK = 1.1
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 #: A kernel reads bytes again if it requests more than this factor of the bytes that blocks touch.
@@ -500,15 +499,7 @@ def _check_work(variants: Sequence[Variant]) -> list[Variant]:
     first: dict[Any, Variant] = {}
     for each in variants:
         known = first.setdefault(repr((each.defines, each.arguments)), each)
-        mine, other = (one.counts.get("launch_bytes", 0) for one in (each, known))
-        same = not (mine and other) or 1 / _SAME_WORK <= mine / other <= _SAME_WORK
-        reason = each.status or (
-            ""
-            if same
-            else f"does other work: it touches {mine:,.0f} B, and a block of "
-            f"{' x '.join(map(str, known.block))} {other:,.0f} B; give the grid as formulas in "
-            "block_x, block_y, block_z"
-        )
+        reason = each.status or different_work(each.counts, known.counts)
         result.append(replace(each, status=reason))
     return result
 

@@ -21,6 +21,7 @@ from dse.cli.options import (
     values_option,
 )
 from symbolic.answer import Answer, Table
+from symbolic.errors import DseError
 
 _BLOCK = "Size of a block in threads, default: 256; repeat it to count several blocks"
 _GRID = (
@@ -93,6 +94,8 @@ def kernel(
         if several_blocks and not several_macros and str(out).endswith(".toml"):
             from dse.cuda.instruction_counts import join_blocks
 
+            for status in filter(None, dse.kernel(path, **options).status.values):
+                raise DseError(f"{path}: {status}")
             each = [{**options, "block": block} for block in blocks]
             result, several_blocks = join_blocks([dse.kernel(path, **one) for one in each]), False
         else:

@@ -278,6 +278,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
 
     If a limit ends the search, the command reports a bound and a gap, and exits with status 3.
     """
+    from dse.display import select_rows
     from dse.study.study import StudyData
 
     where = [*where, *axis_conditions_of(source, at)]
@@ -286,6 +287,11 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.optimum(source, **query, **limits))
     answer = certified_answer(result, source, options["gap"])
+    rows = answer.data["rows"]
+    for axis in {*at} & {*options["per"]}:  # leave out the other values of the axis
+        wanted = {row[axis] for row in rows if row.get("feasible", True)}
+        rows[:] = [row for row in rows if row[axis] in wanted]
+    answer = select_rows(answer, rows)
     if isinstance(source, StudyData):
         return _add_notes(answer, source, query)
     is_mixed = "model" in source.sizes and "model" not in options["per"]

@@ -1,6 +1,7 @@
 """The command `dse pareto`: find the Pareto front."""
 
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import click
@@ -18,6 +19,8 @@ from dse.cli.optimum import (
 )
 from dse.cli.options import at_option, goal_options, names_option, option, parse_number
 from symbolic.answer import count_text
+
+_FORMULAS = ("objective", "objective_1")  # names of a first goal that is a formula
 
 
 @command(
@@ -51,6 +54,9 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     """
     if not options["minimize"] and not options["maximize"]:
         raise click.UsageError("give --minimize or --maximize quantities, separated by commas")
+    from dse.display import select_rows
+    from sweeps.grid.goals import read_goals
+
     limits = search_limits(options) | {"progress": True}
     limits |= {"reference": options["reference"]} if options["reference"] else {}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
@@ -58,6 +64,12 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.pareto(source, **wanted, **limits))
     answer = certified_answer(result, source)
+    first, *_ = read_goals(wanted["minimize"], wanted["maximize"])
+    name = next((n for n in (first.text, *_FORMULAS) if n in answer.data["variables"]), "")
+    cells = groupby(answer.data["rows"], lambda row: [row[axis] for axis in options["per"]])
+    fronts = (sorted(cell, key=lambda row: first.sign * row.get(name, 0)) for _, cell in cells)
+    answer.data["rows"][:] = rows = [row for front in fronts for row in front]
+    answer = select_rows(answer, rows)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:
         from sweeps.grid.dataset import arrays_of

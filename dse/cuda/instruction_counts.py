@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -153,6 +154,28 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         return "\n".join(lines) + "\n"
 
 
+#: Two launches do different work if their bytes or FLOP differ by more than this factor.
+_SAME_WORK = 1.1
+
+
+def different_work(counts: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return how the work of a launch differs from that of another block; "" if it is equal.
+
+    FLOP are compared only if they follow the threads: a sum in a block adds once per thread.
+    """
+    threads = counts.get(_BLOCK, 0) / other.get(_BLOCK, 1)
+    for unit, names in (("B", ("launch_bytes",)), ("FLOP", ("flops", "blocks", _BLOCK))):
+        mine, known = (math.prod(each.get(n, 0) for n in names) for each in (counts, other))
+        ratios = [mine / known, known / mine] if mine and known else [1.0]
+        follows = unit == "B" or 1 / _SAME_WORK <= ratios[0] / (threads or 1) <= _SAME_WORK
+        if max(ratios) > _SAME_WORK and follows:
+            return (
+                f"does other work: {mine:,.0f} {unit}, and a block of {other[_BLOCK]:.0f} threads "
+                f"{known:,.0f} {unit}; give the grid as formulas in block_x, block_y, block_z"
+            )
+    return ""
+
+
 def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
     """Return the counts of several blocks as formulas of ``threads_per_block``.
 
@@ -172,6 +195,10 @@ def join_blocks(counts: Sequence[KernelCounts]) -> KernelCounts:
             "of different numbers of threads and equal dimensions; write a file for each of the "
             "others, or a table (--out OUT.csv)"
         )
+
+    for size, each in zip(threads, counts, strict=True):
+        if other := different_work({**each, **each.numbers}, {**first, **first.numbers}):
+            raise DseError(f"a block of {size} threads {other}")
 
     def join(values: Sequence[float | str]) -> float | str:
         text = values[-1]

@@ -48,7 +48,7 @@ Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
 _TEXTS = ("assumed",)  # results that are neither numbers nor labels
-_COUNTS_VERSION = "13"  # increased if counts or messages change, to discard older cache entries
+_COUNTS_VERSION = "14"  # increased if counts or messages change, to discard older cache entries
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Additional columns of a table, with their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -257,7 +257,8 @@ def _check_work_stays(
             continue
         name = f"grid_{axis}" if f"grid_{axis}" in counts else "blocks"
         formula = counts.formulas.get(name, "")
-        if isinstance(size, int) and size > 1 and formula.startswith("ceil("):
+        is_stride = reads_size(analysis, "nctaid", axis)  # blocks of any size take all elements
+        if isinstance(size, int) and size > 1 and formula.startswith("ceil(") and not is_stride:
             raise DseError(
                 f"grid = {','.join(map(str, grid))} is for one block, and threads take elements "
                 f"along {axis}: give the grid as a formula of the block "

@@ -52,6 +52,7 @@ def run_study(
     if compression is not None and compression not in COMPRESSIONS:
         known = " or ".join(map(repr, COMPRESSIONS))
         raise DseError(f"compression = {compression!r}: expected {known}")
+    study.check_outputs()
     with progress_listener(progress) as listener:
         if store is None:
             return _run_in_memory(study, expand, listener)

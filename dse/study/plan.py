@@ -213,6 +213,7 @@ def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
 
     from sweeps.nest.run import NUMPY_POINTS, output_groups, plan_rows, tile_count
 
+    study.check_outputs()
     grid = study.grid()
     outputs = tuple(PlannedOutput(**row) for row in plan_rows(grid, expand=expand))
     count = nests = 0

@@ -299,15 +299,7 @@ class StudyData:
         outputs: list[str] = []
         for name in self._outputs():
             if not name.isidentifier() or DRAW in grid.dims(name):
-                known = mean_and_error(name, self._parts.model)
-                if not known and self.outputs is not None:
-                    label = next(iter(grid.flag_meanings(name).values()), "LABEL")
-                    raise DseError(
-                        f"the output {name} is a case that differs from draw to draw, and cases "
-                        f"have no mean: use a chance, such as chance({name} == '{label}'), or "
-                        "leave it out"
-                    )
-                outputs += known
+                outputs += mean_and_error(name, self._parts.model)
             elif name in grid.outputs:  # an axis is a coordinate and not in grid.outputs
                 outputs.append(name)
         for name in more:
@@ -316,6 +308,17 @@ class StudyData:
             elif name in grid.outputs:
                 outputs.append(name)
         return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
+
+    def check_outputs(self) -> None:
+        """Raise DseError if a run cannot store an output, as it is a case that draws decide."""
+        grid = self.grid(draws=True)
+        for name in self._outputs() if self.outputs else ():
+            if DRAW in grid.dims(name) and not mean_and_error(name, grid.model):
+                label = next(iter(grid.flag_meanings(name).values()), "LABEL")
+                raise DseError(
+                    f"the output {name} is a case that differs from draw to draw, and cases have "
+                    f"no mean: use a chance, such as chance({name} == '{label}'), or leave it out"
+                )
 
     def text(self) -> str:
         """Return canonical JSON, which is equal for equal studies; draws are replaced by a hash."""

@@ -392,5 +392,6 @@ def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset
     if isinstance(study, ComparisonData):
         runs = {model: lazy(each, chunks, expand=expand) for model, each in study.each.items()}
         return join_runs(runs, study.outputs)
+    study.check_outputs()
     attributes = dataset_attributes(study, expand=expand)
     return lazy_dataset(study.grid(), attributes, chunks=chunks, expand=expand)

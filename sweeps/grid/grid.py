@@ -101,8 +101,9 @@ class Leaf:
         return replace(self, array=array)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values at points, given by indices along each axis."""
-        return np.asarray(self.array[tuple(indices[axis] for axis in self.axes)])
+        """Return the values at points (indices along axes, first), then along sliced axes."""
+        leaf = self.transpose(sorted(self.axes, key=lambda axis: isinstance(indices[axis], slice)))
+        return np.asarray(leaf.array[tuple(indices[axis] for axis in leaf.axes)])
 
     def transpose(self, axes: Sequence[str]) -> Leaf:
         """Return the leaf with its axes in another order."""
@@ -446,8 +447,8 @@ def gather_points(
 ) -> Grid:
     """Return a grid of some points along the axis POINT_AXIS, followed by ``whole_axes``.
 
-    ``indices`` has the index of each point along each other axis. In the leaves of ``grid``,
-    ``whole_axes`` must come last. The result has no switch axes.
+    ``indices`` has the index of each point along each other axis. The leaves of ``grid`` have
+    ``whole_axes`` in this order. The result has no switch axes.
     """
     here = {axis: np.atleast_1d(index) for axis, index in indices.items()}
     index = np.arange(len(next(iter(here.values()))) if here else 1)

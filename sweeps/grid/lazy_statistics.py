@@ -178,7 +178,8 @@ class LazyStatistic(Leaf):
         """Return the values at points; no other values are computed."""
         if self.group.is_computed or not self.axes:
             return super().gather(indices)
-        return self.group.gather(indices).array(self.name)
+        order = (POINT_AXIS, *(axis for axis in self.axes if isinstance(indices[axis], slice)))
+        return LazyStatistic(self.group.gather(indices), self.name, order, ()).array
 
     @property
     def reduced_axes(self) -> tuple[str, ...]:
@@ -288,13 +289,19 @@ class _StatisticBuilder:
     def _conditions_along(
         self, named: set[str], node: Node, skip_statistic_conditions: bool
     ) -> tuple[list[Condition], list[Node]]:
-        """Return the conditions that vary along axes, and tests of the points with a value."""
+        """Return the conditions that vary along axes, and tests of the points with a value.
+
+        Statistics inside the formula have applied the conditions that vary along their own axes.
+        """
+        lazy = _lazy_statistics(self.leaves, references(node))
+        inner = {axis for leaf in lazy for axis in leaf.reduced_axes} - self.axes_of(node)
         flat = [(c, self.graph.flat_condition(c)) for c in self.graph.conditions]
         seen = [
             (c, condition)
             for c, condition in flat
             if not (skip_statistic_conditions and statistics_of([condition]))
             and self.axes_of(condition) & named
+            and not self.axes_of(condition) & inner
         ]
         tests = [condition for _, condition in seen]
         failed = [n for n in references(node) if self.leaves[n].failures]

@@ -19,6 +19,7 @@ from sweeps.grid.grid import Indexers, unravel
 from sweeps.runtime.interrupts import raise_if_out_of_time
 from sweeps.scan.optimum import add_idle_axes, unravel_places
 from symbolic.errors import DseError, InfeasibleError
+from symbolic.expression import formula_unit
 from symbolic.ops import Node, equal
 
 if TYPE_CHECKING:
@@ -307,17 +308,23 @@ class QuerySource(Sliceable, Protocol):
 
     def answer(self, places: Mapping[str, Indices], query: Query) -> xr.Dataset:
         """Return the Dataset of some configurations, with all outputs and objectives."""
-        result, goals = self.outputs_at(places, shape_of(places)), query.goals
+        result, goals = self._values_at(places, query.goals), query.goals
+        return winners_dataset(self.coordinates, result, query.per, places, goals, query.is_ranked)
+
+    def _values_at(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> dict[str, Any]:
+        """Return every output and objective at some points, with its attributes."""
+        result = self.outputs_at(places, shape_of(places))
         for number, goal in enumerate(goals):
             if goal.text not in self.quantities and goal.text not in result:
                 (values,) = self.compute([goal.formula(self.quantities)], places)
+                unit = formula_unit(goal.text, self.quantities) or "1"
                 name = objective_name(goals, number, self.quantities)
-                result[name] = (values, {"long_name": goal.text})
-        return winners_dataset(self.coordinates, result, query.per, places, goals, query.is_ranked)
+                result[name] = (values, {"units": unit, "long_name": goal.text})
+        return result
 
     def points_dataset(self, places: Mapping[str, Indices], goals: Sequence[Goal]) -> xr.Dataset:
         """Return the Dataset of some points, along the dimension ``point``."""
-        result = self.outputs_at(places, shape_of(places))
+        result = self._values_at(places, goals)
         coords = {
             n: ("point", a[places[axis]], attrs) for n, (axis, a, attrs) in self.coordinates.items()
         }

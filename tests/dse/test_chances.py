@@ -1,5 +1,6 @@
 """Chances of configurations to be best, and their regret."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -85,6 +86,74 @@ def test_chances_are_judged_on_fresh_draws():
     assert result.left > 0
     assert study.chances(maximize=GOAL, top=1).left > 0.5
     assert (result.chance_error[:3] > 0).all()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["threads", "lanes_width", "size"])))
+@pytest.mark.parametrize("outer", ["geomean", "worst"])
+def test_a_statistic_inside_a_statistic_has_a_value_in_each_draw(order, outer):
+    """Values by xarray, in each order of the axis of points and the axes of the statistics."""
+    tables = {"threads": [256, 512, 1024], "lanes_width": [16, 24, 32], "size": [0.25, 1, 2, 3]}
+    atoms, weights = [100, 900, 1500, 2500, 4000], [1, 2, 2, 1, 2]
+    size = {"zip": {"intensity": tables["size"]}}
+    study = transit(
+        axes={name: size if name == "size" else tables[name] for name in order},
+        set={"ms_peak": 1},
+        random={"mem_latency": dse.discrete(atoms, weights)},
+    )
+    known = xr.concat(
+        [
+            transit(
+                axes={name: size if name == "size" else tables[name] for name in order},
+                set={"ms_peak": 1, "mem_latency": latency},
+            )
+            .run()
+            .cs_throughput
+            for latency in atoms
+        ],
+        "draw",
+    )
+    best = known.max("threads")
+    value = best.min("size") if outer == "worst" else np.exp(np.log(best).mean("size"))
+    goal = f"{outer}(best(cs_throughput, threads), size)"
+    result = study.chances(maximize=f"{goal} - lanes_width / 100")
+    scores = value - value.lanes_width / 100
+    chances, regrets = slowly(
+        (-scores.transpose("lanes_width", "draw")).values, np.array(weights) / 8
+    )
+    places = [tables["lanes_width"].index(w) for w in result.lanes_width.values]
+    assert result.chance.values.tolist() == pytest.approx([float(chances[k]) for k in places])
+    assert result.regret.values.tolist() == pytest.approx([float(regrets[k]) for k in places])
+    assert sum(chances[k] for k in places) == pytest.approx(1)
+
+
+def test_an_inner_statistic_applies_the_conditions_along_its_axes():
+    """An objective over the best block of each kernel has no block, in draws and in an optimum."""
+    axes = {"workload": ["sepia", "svm"], "threads_per_block": [64, 128], "active_sms": [10, 30]}
+    given = {"model": "ipp", "machine": "gtx280", "axes": axes, "outputs": ["time"]}
+    given["where"] = ["comp_insts * threads_per_block >= 71 * 128"]  # not sepia with 64 threads
+    ds = dse.Study(**given).run()
+    known = ds.time.where(ds.feasible)
+    assert known.notnull().sum(["threads_per_block", "active_sms"]).values.tolist() == [2, 4]
+    expected = np.exp(np.log(known.min("threads_per_block")).mean("workload"))
+    goal = "geomean(best(time, threads_per_block), workload)"
+    answer = dse.Study(**given).optimum(minimize=goal, per="active_sms")
+    np.testing.assert_allclose(answer.objective, expected, rtol=1e-12)
+    assert "threads_per_block" not in answer.coords
+    study = dse.Study(**given, random={"mem_bandwidth": dse.discrete([100e9, 150e9])})
+    result = study.chances(minimize=goal)
+    assert "threads_per_block" not in result.coords
+    assert result.active_sms.values.tolist() == [30]
+
+
+def test_a_case_that_draws_decide_is_no_obstacle_for_queries(tmp_path):
+    given = {"outputs": ["cs_throughput", "bound"], "random": {"mem_latency": "normal: 600, 20 %"}}
+    study, same = transit(**given), transit(random=given["random"])
+    for query in ("chances", "information"):
+        answer = getattr(study, query)(maximize=GOAL)
+        assert answer.drop_attrs().equals(getattr(same, query)(maximize=GOAL).drop_attrs())
+    for run in (study.run, study.plan, study.lazy, lambda: study.run(store=tmp_path / "a.zarr")):
+        with pytest.raises(DseError, match="the output bound is a case that differs from draw to"):
+            run()
 
 
 def test_labels_and_switches_compete():

@@ -219,6 +219,39 @@ def test_pareto(run: Run) -> None:
     assert "configurations" in run("pareto", "study.toml", *question[:-1]).stdout
 
 
+def test_a_front_has_a_column_with_a_unit_for_each_goal_and_the_order_of_the_first(
+    run: Run,
+) -> None:
+    question = ["--minimize", "time * 2,active_sms", "--json"]
+    for per in ([], ["--per", "threads_per_block"]):
+        data = document(run("pareto", "study.toml", *question, *per))
+        about = data["variables"]["objective_1"]
+        assert about == {"long_name": "time * 2", "units": "s"}
+        rows = data["rows"]
+        assert all(row["objective_1"] == 2 * row["time"] for row in rows)
+        order = [(row["threads_per_block"] if per else 0, row["time"]) for row in rows]
+        assert order == sorted(order)
+        assert len(order) > 3
+    back = ["--minimize", "active_sms", "--maximize", "1 / time"]
+    table = run("pareto", "study.toml", *back).stdout.split("\n\n")[1].splitlines()
+    (place,) = (k for k, name in enumerate(table[0].split()) if name == "active_sms")
+    sms = [int(line.split()[place]) for line in table[1:]]
+    assert sms == sorted(sms)
+    assert all(line.endswith(" 1/s") for line in table[1:])
+    maximized = document(run("pareto", "study.toml", "--maximize", "1 / time,occupancy", "--json"))
+    values = [row["objective_1"] for row in maximized["rows"]]
+    assert values == sorted(values, reverse=True)
+
+
+def test_an_answer_at_a_value_has_no_rows_of_other_values(run: Run) -> None:
+    at = ["--per", "active_sms,threads_per_block", "--at", "active_sms=14", "--json"]
+    rows = document(run("optimum", "study.toml", "--minimize", "time", *at))["rows"]
+    assert [row["active_sms"] for row in rows] == [14] * 3
+    assert document(run("optimum", "study.toml", "--minimize", "time * 2", "--json"))["variables"][
+        "objective"
+    ] == {"long_name": "time * 2", "units": "s"}
+
+
 @pytest.mark.parametrize("ending", ["nc", "csv", "parquet", "zarr"])
 def test_export(run: Run, ending: str) -> None:
     run("run", "study.toml", "--store", "out.zarr")

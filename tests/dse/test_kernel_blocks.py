@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 import dse
 from dse.cli import main
+from dse.cuda.instruction_counts import join_blocks
 from symbolic.errors import DseError
 
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
@@ -28,11 +29,12 @@ __global__ void twice(float *a, int n)
 UNEVEN = """
 __global__ void uneven(float *a)
 {
-    float value = a[blockIdx.x * 4096 + threadIdx.x];
+    float value = 0;
     if (threadIdx.x < 32)
         for (int i = 0; i < 64; i++)
-            value = value * value + i;
-    a[blockIdx.x * 4096 + threadIdx.x] = value;
+            value = value * value + i * a[blockIdx.x * 4096 + i];
+    for (int k = threadIdx.x; k < 4096; k += blockDim.x)
+        a[blockIdx.x * 4096 + k] += value;
 }
 """
 
@@ -357,6 +359,76 @@ def test_a_file_of_several_blocks_needs_different_numbers_of_threads(tmp_path: P
     assert result.exit_code > 0
     assert "different numbers of threads" in result.output
     assert "repeat --block" in count("softmax", ["64,128,256"], tmp_path / "s.toml").output
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("transpose", ["32,2", "32,4", "32,8", "32,16", "32,32"]),
+        ("nbody", ["64", "256", "1024"]),
+        ("gemm", ["16,16", "16,8"]),
+    ],
+)
+def test_blocks_with_other_work_are_in_no_file(
+    name: str, blocks: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "t.toml"
+    given = [part for each in blocks for part in ("--block", each)]
+    result = CliRunner().invoke(
+        main, ["kernel", str(KERNELS / f"{name}.cu"), *given, "--out", str(out)]
+    )
+    assert result.exit_code > 0
+    assert f"{name} has a block of its own: it reads threadIdx." in result.output
+    assert not out.exists()
+
+
+OWN_TILE = """
+__global__ void own_tile(const float *v, float *sums)
+{
+    __shared__ float tile[1024];
+    for (int i = threadIdx.x; i < 1024; i += blockDim.x) tile[i] = v[blockIdx.x * 1024 + i];
+    __syncthreads();
+    float sum = 0;
+    for (int j = 0; j < 1024; j++) sum += tile[j] * tile[(j + threadIdx.x) & 1023];
+    if (sum == 7) sums[blockIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("block", [64, 256])
+def test_the_work_of_blocks_in_a_file_is_compared(block: int, twice: Path, tmp_path: Path) -> None:
+    """Bytes of a constant grid; FLOP of a kernel whose threads do not share a tile's work."""
+    one, two = (dse.kernel(twice, block=n, grid=(16, 4096), set={"n": 4096}) for n in (128, block))
+    wrong = f"a block of {block} threads does other work: {two['launch_bytes']:,.0f} B"
+    with pytest.raises(DseError, match=wrong):
+        join_blocks([one, two])
+    file = tmp_path / "own.cu"
+    file.write_text(OWN_TILE)
+    one, two = (
+        dse.kernel(file, block=n, grid=64, times={"chance_line_9": 0}) for n in (128, block)
+    )
+    assert one["launch_bytes"] == two["launch_bytes"]
+    flops = 64 * block * 1024 * 2
+    with pytest.raises(DseError, match=f"does other work: {flops:,} FLOP, and a block of 128"):
+        join_blocks([one, two])
+    one, two = (
+        dse.kernel(KERNELS / "softmax.cu", block=n, grid=64, set={"columns": 1024})
+        for n in (128, block)
+    )
+    assert join_blocks([one, two])["blocks"] == 64  # more threads add more often, in equal work
+
+
+def test_blocks_with_a_grid_as_stride_keep_the_work(tmp_path: Path) -> None:
+    shape: dict[str, Any] = {"set": {"n": 2**24}, "grid": 1024}
+    ds = dse.kernel(KERNELS / "reduction.cu", block=[[64], [128], [512]], **shape)
+    assert ds.status.values.tolist() == [""] * 3
+    assert ds.launch_bytes.values.tolist() == pytest.approx([4 * 2**24] * 3, rel=1e-3)
+    out = str(tmp_path / "r.toml")
+    command = ["kernel", str(KERNELS / "reduction.cu"), "--set", "n=16777216", "--grid", "1024"]
+    blocks = ["--block", "64", "--block", "256"]
+    result = CliRunner().invoke(main, [*command, *blocks, "--out", out])
+    assert result.exit_code == 0, result.output
+    assert dse.workload(out).values["threads_per_block"].value == 64
 
 
 def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:

@@ -255,6 +255,9 @@ def test_studies_made_alike_are_alike() -> None:
 def test_a_variation_of_a_study() -> None:
     study = dataclasses.replace(transit(), where="threads > 1")
     assert study.run().feasible.values.tolist() == [False, True]
+    layer = dse.Study.from_toml("examples/layer.toml")  # names files in its folder
+    fewer = dataclasses.replace(layer, axes={**layer.axes, "product_rows": [64]})
+    assert fewer.run().time.equals(layer.run().time.sel(product_rows=[64]))
 
 
 # --- forms of its keys
