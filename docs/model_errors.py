@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import validation_cases as cases
 import validation_rows as own_files
+from error_classes import MIN_ROWS, PROBABILITIES, learn_classes, row_quantiles
 
 import dse
 from dse.analysis.launch import source_launch
@@ -34,15 +35,7 @@ from dse.analysis.prediction import predict
 from dse.analysis.subject import known_quantities
 from dse.cuda.source import signatures
 from dse.cuda.tuning_space import count_variants
-from dse.uncertain.model_errors import (
-    FILE,
-    MIN_ROWS,
-    OTHERS,
-    PROBABILITIES,
-    learn_classes,
-    limit_class,
-    row_quantiles,
-)
+from dse.uncertain.model_errors import FILE, OTHERS, limit_class
 from tests.papers.calibrating import GPUS
 
 #: Inputs that a machine file may lack: of the nearest GPU of which they are published.

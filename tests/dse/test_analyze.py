@@ -445,8 +445,13 @@ def test_a_model_without_rows_has_the_widest_interval() -> None:
     assert "no measured rows" in unknown.of
 
 
-def test_quantiles_for_a_further_machine_cover_machines_that_are_left_out() -> None:
+def test_quantiles_for_a_further_machine_cover_machines_that_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Errors with a shift of each machine: intervals of the others hold them."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import error_classes
+
     rng = np.random.default_rng(3)
     inside = []
     for _ in range(60):
@@ -455,18 +460,23 @@ def test_quantiles_for_a_further_machine_cover_machines_that_are_left_out() -> N
             (f"m{k}", f"kernel {k}", shift + rng.normal(0, 0.1, 40))
             for k, shift in enumerate(shifts)
         ]
-        quantiles = errors.machine_quantiles(groups[1:])
-        low, high = np.interp([0.05, 0.95], errors.PROBABILITIES, quantiles)
+        quantiles = error_classes.machine_quantiles(groups[1:])
+        low, high = np.interp([0.05, 0.95], error_classes.PROBABILITIES, quantiles)
         inside.append(((groups[0][2] >= low) & (groups[0][2] <= high)).mean())
     assert 0.85 <= np.mean(inside) <= 0.97
 
 
-def test_row_quantiles_hold_the_share_of_further_rows() -> None:
+def test_row_quantiles_hold_the_share_of_further_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import error_classes
+
     rng = np.random.default_rng(5)
     shares = []
     for _ in range(300):
         known, new = rng.standard_t(3, 40), rng.standard_t(3, 40)
-        low, high = np.interp([0.05, 0.95], errors.PROBABILITIES, errors.row_quantiles(known))
+        low, high = np.interp(
+            [0.05, 0.95], error_classes.PROBABILITIES, error_classes.row_quantiles(known)
+        )
         shares.append(((new >= low) & (new <= high)).mean())
     assert 0.87 <= np.mean(shares) <= 0.93
 
@@ -513,10 +523,11 @@ def test_intervals_hold_left_out_rows_and_machines(monkeypatch: pytest.MonkeyPat
 def test_the_shipped_quantiles_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """One class is learnt again; ``python docs/model_errors.py`` writes all."""
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import error_classes
     import model_errors
 
     table = model_errors.all_errors(DATA, [model_errors.hecbench])
-    classes = {(c.model, c.limit, c.machine): c for c in errors.learn_classes(table)}
+    classes = {(c.model, c.limit, c.machine): c for c in error_classes.learn_classes(table)}
     shipped = {(c.model, c.limit, c.machine): c for c in errors.read_classes()}
     several = {key for key in classes if key[2] == "rtx3080"}
     assert several
