@@ -181,7 +181,7 @@ def visit_rows(
     if points * count <= ROWS_SMALL:
         values = grid.evaluate(roots, key, (*result_axes, *reduced_axes))
         visit([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
-    elif count >= sizes.ROWS_SHORT:
+    elif count >= sizes.ROWS_SHORT or not result_axes:
         _visit_rows_innermost(grid, key, roots, result_axes, reduced_axes, visit, point_filter)
     else:
         _visit_rows_outermost(grid, key, roots, result_axes, reduced_axes, visit)
@@ -239,7 +239,8 @@ def _visit_rows_outermost(
     visit: Callable[[list[Floats], int], None],
 ) -> None:
     count = math.prod(grid.shape(reduced_axes))
-    ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
+    dims, row = (*reduced_axes, *result_axes), row_axis_count(grid.shape(result_axes))
+    ready = prepare(grid, key, dims, [(root, "float") for root in roots], row=row)
     compile_nest(ready.nest)
     outer = [int(n) for n in ready.sizes[len(reduced_axes) : -1]]
     tiling = Tiling(outer, int(ready.sizes[-1]), max(1, 4 * ROWS_BLOCK // count))
