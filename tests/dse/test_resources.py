@@ -187,8 +187,8 @@ def test_no_model_contradicts_the_table_of_signs(goal: str, model: str, machine:
 )
 def test_no_counted_kernel_contradicts_the_table_of_signs(kernel: str, machine: str) -> None:
     moves = dict(worse_moves(UNIONS[0], machine, workload=f"examples/kernels/{kernel}.toml"))
-    # blocks share the positions of all bodies: with more blocks, fewer requests wait for DRAM
-    assert kernel != "bodies" or moves.pop("elements", 1) < 1.002
+    # blocks share the positions of all bodies: with more blocks, fewer wait for DRAM (0.4 %)
+    assert kernel != "bodies" or moves.pop("elements", 1) < 1.005
     assert {*moves} <= exceptions(UNIONS[0])
 
 
