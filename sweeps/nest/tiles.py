@@ -181,7 +181,7 @@ def visit_rows(
     if points * count <= ROWS_SMALL:
         values = grid.evaluate(roots, key, (*result_axes, *reduced_axes))
         visit([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
-    elif count >= sizes.ROWS_SHORT or not result_axes:
+    elif count >= sizes.ROWS_SHORT:
         _visit_rows_innermost(grid, key, roots, result_axes, reduced_axes, visit, point_filter)
     else:
         _visit_rows_outermost(grid, key, roots, result_axes, reduced_axes, visit)
