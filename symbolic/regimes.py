@@ -49,8 +49,11 @@ def _flag_equations(graph: Graph) -> dict[str, Equation]:
     return {eq.name: eq for eq in graph.equations if eq.flags}
 
 
-def _is_case_of(family: Family, eq: Equation) -> bool:
-    return set(family.terms) <= set(eq.flags.values())
+def _deciding_family(eq: Equation, families: Iterable[Family]) -> str | None:
+    """Return the quantity of the family whose terms are most of the labels of a case."""
+    labels = set(eq.flags.values())
+    within = [family for family in families if labels.issuperset(family.terms)]
+    return max(within, key=lambda family: len(family.terms)).of if within else None
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
@@ -72,9 +75,7 @@ def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...
     flagged = _flag_equations(graph)
     known = [*families]
     known += [
-        name
-        for name, eq in flagged.items()
-        if not any(_is_case_of(entry, eq) for entry in families.values())
+        name for name, eq in flagged.items() if _deciding_family(eq, families.values()) is None
     ]
     if family is not None and family not in flagged:
         message = f"{family!r} has no regimes in the model {graph.model.name}"
@@ -131,7 +132,8 @@ def _family_regimes(graph: Graph, family: Family, expand: bool) -> Iterator[Regi
     names = _names_to_inline(graph, family.of, expand, _plain_terms(graph, family), flagged)
     trees = inline(graph, names)
     terms = {label: to_sympy(trees[term], model.quantities) for label, term in family.terms.items()}
-    decided = {name: eq for name, eq in flagged.items() if _is_case_of(family, eq)}
+    families = active_families(graph).values()
+    decided = {k: eq for k, eq in flagged.items() if _deciding_family(eq, families) == family.of}
     beyond = sympy.Ge if family.largest else sympy.Le
     for label, term in family.terms.items():
         others = [beyond(terms[label], terms[rest]) for rest in terms if rest != label]

@@ -186,7 +186,8 @@ def test_in_each_regime_the_expressions_equal_the_model(name: str, expand: bool)
                         assert eq is not None
                         assert eq.flags[int(values[output])] == expression
     assert refused <= (5 if name == "power" else 0)
-    assert len(seen) > len(regimes) / (3 if name == "power" else 2)  # where 13 units vie
+    # where 13 units or 24 tiles vie, few draws meet them all
+    assert len(seen) > len(regimes) / (3 if name in ("power", "gemm") else 2)
 
 
 def test_the_cases_of_mwp_cwp() -> None:
