@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,13 +207,14 @@ def merge_inputs(
     entries: Mapping[str, str | None],
     set_values: Mapping[str, Any],
     folder: PathBase = None,
-    replaced: Sequence[str] = (),
+    replaced: Mapping[str, Leaf | None] = MappingProxyType({}),
     fit_inputs: FittedInputs | None = None,
 ) -> StudyInputs:
     """Merge the values of a study. Precedence: set and axes, then fits, workload, machine.
 
-    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` names
-    quantities that the caller supplies; their values in files are ignored.
+    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` maps
+    quantities that the caller supplies to their values (None if these are not known yet); their
+    values in files are ignored.
     """
     set_values = by_quantity_name(model.names_by_symbol, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
@@ -344,7 +346,7 @@ def merge_inputs(
             for other, _ in (entry.values[name].holds_for if name in entry.values else ())
         ),
         invalid_values=find_invalid_values(
-            counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes
+            counted, {**{n: values.get(n) for n in (*fits, *set_values)}, **replaced}, axes
         ),
     )
 

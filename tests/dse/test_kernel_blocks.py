@@ -431,6 +431,15 @@ def test_blocks_with_a_grid_as_stride_keep_the_work(tmp_path: Path) -> None:
     assert dse.workload(out).values["threads_per_block"].value == 64
 
 
+def test_blocks_of_a_macro_in_the_source_are_in_one_file(tmp_path: Path) -> None:
+    """The launch of ``spmv_csr.cu`` has macros, which are no axes of the file."""
+    blocks, out = ["64", "1024"], tmp_path / "x.toml"
+    command = ["kernel", str(KERNELS / "spmv_csr.cu"), "--define", "LANES=32", "--out", str(out)]
+    result = CliRunner().invoke(main, command + [x for b in blocks for x in ("--block", b)])
+    assert result.exit_code == 0, result.output
+    assert dse.workload(str(out)).values["threads_per_block"].value == 64
+
+
 def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(
