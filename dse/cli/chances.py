@@ -70,6 +70,14 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
             f"{data['drifting']:.0%} of all configurations drift over their runs; correlation of "
             f"neighbouring runs {data['lag1']:.2f} (median)",
         ]
+    compete = [str(name) for name, each in ds.coords.items() if "rank" in each.dims]
+    others = ", ".join(name for name in compete if name not in ("rank", "machine", "workload"))
+    if "machine" in compete and others:
+        goal = answer.title.partition(" ")[2]
+        notes.append(
+            f"the configurations of a machine share its chance: write best({goal}, {others}) to "
+            "compare machines"
+        )
     if ds.none.values.any():
         notes.append(f"chance that no configuration is feasible: {float(ds.none.max()):.3g}")
     title = f"{count_text(data['configurations'], 'configuration')} can be the best: {answer.title}"

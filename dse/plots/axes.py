@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeps.grid.goals import Goal
 from symbolic.answer import PREFIXED_UNITS
 from symbolic.errors import DseError
-from symbolic.quantities import text_unit
+from symbolic.quantities import TABLE, Quantity, text_unit
+from symbolic.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,11 +109,29 @@ def quantity_array(values: Any, text: str, unit: str, dim: str = "drawn") -> Any
     """Return values as an array with the meaning and unit of a quantity, or with a formula."""
     import xarray as xr
 
-    from symbolic.quantities import TABLE
-
     words = TABLE[text].meaning if text in TABLE else text
     attrs = {"units": unit, "long_name": words}
     return xr.DataArray(np.asarray(values), dims=dim, name=dim, attrs=attrs)
+
+
+def goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
+    """Return an objective in words if it is a quantity or a statistic of one; else its formula.
+
+    >>> goal_words(Goal(text="geomean(time, workload)", sign=1), TABLE)
+    'geometric mean of run time over workload'
+    """
+    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
+    try:
+        formula, words = goal.formula(plain), "{}"
+    except DseError:
+        return goal.text  # a Dataset may lack the quantities of a statistic
+    name: Any = formula.args[0] if formula.op == "reference" else ""
+    about = getattr(name, "statistic", None)
+    if about is not None and not about.rules and about.level is None:
+        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
+        words = f"{text} of {{}} over {' and '.join(about.axes)}"
+        name = about.argument.args[0] if about.argument.op == "reference" else ""
+    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
 
 def _number_formatter(form: str) -> Any:
@@ -255,7 +275,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
                 getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 2 else (1,))
+            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 3.5 else (1,))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())
             is_plain = type(form) is ticker.ScalarFormatter
@@ -264,11 +284,11 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             fit_ticks(axis)
 
 
-def log_norm(values: NDArray[Any]) -> Any:
-    """Return a logarithmic norm if all values are positive and span decades; otherwise None."""
+def log_norm(values: NDArray[Any], ratio: float = _LOG_COLOR_RATIO) -> Any:
+    """Return a logarithmic norm if values are positive and span over ``ratio``; otherwise None."""
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]
     low, high = float(finite.min()), float(finite.max())
-    fits = low > 1 / _MAX_LOG_COLOR and _LOG_COLOR_RATIO * low < high < _MAX_LOG_COLOR
+    fits = low > 1 / _MAX_LOG_COLOR and ratio * low < high < _MAX_LOG_COLOR
     return LogNorm(low, high) if fits else None

@@ -33,6 +33,7 @@ _MARGIN = 3.0
 #: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
 _UNITS = ("FLOP/s", "OP/s")  # of floating-point and of integer operations
+_MIN_GRID = 4  # this many panels are drawn in several rows
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16
 
 
@@ -110,7 +111,12 @@ def roofline(
     finite = [place for place in places if place and place < math.inf]
     ends = min(finite) / _MARGIN, max(finite) * _MARGIN
     high = _PANEL_HEIGHT + _LEGEND_LINE * len(kernels)
-    panels = split_axes(axes_of(ax, _PANEL_WIDTH * len(names), high), 1, len(names))
+    across = len(names) if len(names) < _MIN_GRID else math.ceil(len(names) ** 0.5)
+    down = -(-len(names) // across)
+    every = split_axes(axes_of(ax, _PANEL_WIDTH * across, high * down), down, across)
+    panels = every[: len(names)]
+    for spare in every[len(names) :]:
+        spare.remove()
     for name, panel in zip(names, panels, strict=True):
         axes_of(panel)
         _draw_roofs(panel, roofs[name], ends)
