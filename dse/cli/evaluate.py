@@ -19,7 +19,7 @@ from dse.cli.options import (
     parse_axis_text,
     point_argument,
 )
-from symbolic.answer import Answer, Table, shorten
+from symbolic.answer import Answer, Table, fold_lines, shorten
 
 if TYPE_CHECKING:
     from dse.inputs.assumed import AssumedInput
@@ -30,6 +30,8 @@ study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", typ
 _MAX_INTERVALS = 256
 #: Above this number of assumed inputs, only their names are printed.
 _MAX_ASSUMED = 12
+#: Maximum number of characters in a line of names of assumed inputs.
+_WIDTH = 120
 #: A jump is near a configuration if a quantity has to change by at most this share.
 _NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
@@ -156,7 +158,8 @@ def explain_rows(answer: Answer, study: StudyData, where: Sequence[str] = ()) ->
     texts = [f"assumed: {each.text}" for each in assumed]
     if len(texts) > _MAX_ASSUMED:
         own = {of: [each.name for each in assumed if each.entry == of] for of in entries}
-        texts = [f"assumed of {of}: {', '.join(names)}" for of, names in own.items()]
+        lines = [f"assumed of {of}: {', '.join(names)}" for of, names in own.items()]
+        texts = [fold_lines(line, _WIDTH) for line in lines]
         texts.append("assumed: --json lists the values, their ranges and why")
     notes += texts
     more: dict[str, Any] = {"impossible": [each.to_dict() for each in passed]} if passed else {}

@@ -72,14 +72,13 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     answer = select_rows(answer, rows)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:
-        from sweeps.grid.dataset import arrays_of
-
         names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
-        columns = {**arrays_of(result)[0], **arrays_of(result)[1]}
-        units = [str(columns[n][2].get("units", "1")) if n in columns else "" for n in names]
+        about = {each.attrs.get("long_name"): each.attrs for each in result.variables.values()}
+        about |= {str(name): each.attrs for name, each in result.variables.items()}
+        units = [str(about[n].get("units", "1")) for n in names]
         texts = [f" {unit}" if unit not in ("", "1") else "" for unit in units]
         point = zip(names, result.attrs["reference"], texts, strict=True)
-        end = ", ".join(f"{name} {value:.6g}{unit}" for name, value, unit in point)
-        whole = "".join(texts) if all(units) else " in base units"
-        facts["hypervolume"] = f"{size:.6g}{whole}, up to the reference point {end}"
+        end = ", ".join(f"{name} = {value:.6g}{unit}" for name, value, unit in point)
+        whole = " ".join(f"({unit})" if "/" in unit else unit for unit in units if unit != "1")
+        facts["hypervolume"] = f"{size:.6g} {whole}".rstrip() + f", up to the reference point {end}"
     return replace(answer, title=title, facts=facts)

@@ -120,6 +120,12 @@ def _from_json(value: Any) -> Any:
     return value
 
 
+def _heading(name: str, attributes: Mapping[str, Any]) -> str:
+    """Return the name of a column of a CSV file, with the unit if there is one."""
+    unit = attributes.get("units", "1")
+    return name if unit in ("", "1") else f"{name} [{unit}]"
+
+
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
@@ -152,7 +158,7 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
         for number, frame in enumerate(_frames(ds)):
             for name in [n for n in frame if frame[n].dtype.kind not in "biufcMm"]:
                 frame[name] = _convert(frame[name], lambda value: _cell(str(value)))
-            frame.columns = [_cell(str(name)) for name in frame.columns]
+            frame.columns = [_cell(_heading(str(n), ds[n].attrs)) for n in frame.columns]
             _write_rows(frame, file, has_names=number == 0)
 
 
@@ -214,6 +220,8 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
     quoted = cells and "cells" in about
     if quoted:
         frame.columns = [_text_of(str(name)) for name in frame.columns]
+        names = {_heading(name, row["attrs"]): name for name, row in about["variables"].items()}
+        frame = frame.rename(columns=names)
     dims, shape = list(about["sizes"]), list(about["sizes"].values())
     result: dict[str, Any] = {}
     for name, row in about["variables"].items():
