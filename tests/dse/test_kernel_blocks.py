@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -449,6 +450,25 @@ def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:
     )
     with pytest.raises(DseError, match="counted = '64', expected a list of numbers"):
         dse.workload(str(path))
+
+
+def test_the_shipped_suite_is_what_the_sources_give() -> None:
+    """The files hold the counts of the example kernels, for each block that a study may choose."""
+    suite = runpy.run_path("docs/suite_workloads.py")
+    study = dse.Study.from_toml("examples/suite-ten.toml")
+    assert {*suite["SUITE"]} == {*study.axes["workload"]}
+    for name in suite["SUITE"]:
+        (pair,) = {
+            tuple(numbers)
+            for value in dse.workload(name).values.values()
+            for other, numbers in value.holds_for
+            if other == "threads_per_block"
+        }
+        assert [*pair] == study.axes["threads_per_block"] == [*suite["SIZES"]]
+    for name in ("histogram", "transpose"):
+        assert suite["text_of"](name) == dse.workload(name).path.read_text(encoding="utf-8")
+    for per in study.optimum(minimize="time", per=["workload", "machine"]).feasible.values.flat:
+        assert per
 
 
 def test_the_launch_of_a_comment_is_taken_for_options_that_are_left_out(tmp_path: Path) -> None:
