@@ -24,8 +24,10 @@ SUITE: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
     "reduction": ("sum of a vector", "kernels/reduction.cu", [{"block": n} for n in SIZES]),
     "histogram": ("histogram of 256 bins", "kernels/histogram.cu", [{"block": n} for n in SIZES]),
     "softmax": ("softmax of rows", "kernels/softmax.cu", [{"block": n} for n in SIZES]),
-    "spmv_csr": ("sparse matrix times vector", "kernels/spmv_csr.cu", [{"block": n} for n in SIZES]),
-    "stencil2d": ("stencil of five points", "kernels/stencil2d.cu", [{"block": (32, n // 32)} for n in SIZES]),
+    "spmv_csr": ("sparse product", "kernels/spmv_csr.cu", [{"block": n} for n in SIZES]),
+    "stencil2d": ("stencil of five points", "kernels/stencil2d.cu", [
+        {"block": (32, n // 32)} for n in SIZES
+    ]),
     "transpose": ("transpose through shared memory", "kernels/transpose.cu", [
         {"block": (32, n // 32), "define": {"ROWS": n // 32}} for n in SIZES
     ]),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sweeps.grid.failures import Failure
 #: Variables that are in the JSON of an answer, but not in its table.
 _JSON_ONLY = ("feasible", "point")
-#: Matches the name of an objective that is a formula (:func:`sweeps.grid.goals.objective_name`).
-_GOAL = re.compile(r"objective(_\d+)?").fullmatch
 
 
 def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
@@ -78,12 +76,9 @@ def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
 
 
 def column_heads(variables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the headings of the columns of an answer; several objectives have their formulas.
-
-    A statistic that is an objective has one column, that of the objective.
-    """
+    """Return the headings of the columns of an answer, without statistics that are objectives."""
     values = {name: repr([row.get(name) for row in rows]) for name in variables}
-    goals = [name for name in variables if _GOAL(name)]
+    goals = [name for name in variables if re.fullmatch(r"objective(_\d+)?", name)]
     repeated = {n for n in variables for goal in goals if n != goal and values[n] == values[goal]}
     heads = {name: name for name in variables}
     heads |= {name: variables[name].get("long_name", name) for name in goals if "_" in name}

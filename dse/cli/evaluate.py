@@ -30,8 +30,6 @@ study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", typ
 _MAX_INTERVALS = 256
 #: Above this number of assumed inputs, only their names are printed.
 _MAX_ASSUMED = 12
-#: Maximum number of characters in a line of names of assumed inputs.
-_WIDTH = 120
 #: A jump is near a configuration if a quantity has to change by at most this share.
 _NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
@@ -158,8 +156,7 @@ def explain_rows(answer: Answer, study: StudyData, where: Sequence[str] = ()) ->
     texts = [f"assumed: {each.text}" for each in assumed]
     if len(texts) > _MAX_ASSUMED:
         own = {of: [each.name for each in assumed if each.entry == of] for of in entries}
-        lines = [f"assumed of {of}: {', '.join(names)}" for of, names in own.items()]
-        texts = [fold_lines(line, _WIDTH) for line in lines]
+        texts = [fold_lines(f"assumed of {n}: {', '.join(each)}", 120) for n, each in own.items()]
         texts.append("assumed: --json lists the values, their ranges and why")
     notes += texts
     more: dict[str, Any] = {"impossible": [each.to_dict() for each in passed]} if passed else {}

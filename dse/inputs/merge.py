@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,14 +206,13 @@ def merge_inputs(
     entries: Mapping[str, str | None],
     set_values: Mapping[str, Any],
     folder: PathBase = None,
-    replaced: Mapping[str, Leaf | None] = MappingProxyType({}),
+    replaced: Mapping[str, Leaf | None] = {},
     fit_inputs: FittedInputs | None = None,
 ) -> StudyInputs:
     """Merge the values of a study. Precedence: set and axes, then fits, workload, machine.
 
-    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` maps
-    quantities that the caller supplies to their values (None if these are not known yet); their
-    values in files are ignored.
+    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` has
+    the quantities that the caller supplies, whose values in files are ignored (None: unknown).
     """
     set_values = by_quantity_name(model.names_by_symbol, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeps.grid.goals import Goal
 from symbolic.answer import PREFIXED_UNITS
 from symbolic.errors import DseError
-from symbolic.quantities import TABLE, Quantity, text_unit
-from symbolic.statistics import STATISTICS
+from symbolic.quantities import TABLE, text_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +68,8 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return ax
 
 
-def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
-    """Replace an Axes by ``down`` rows of ``across`` panels, and return the panels."""
+def split_axes(first: Axes, down: int, across: int, count: int | None = None) -> list[Axes]:
+    """Replace an Axes by ``count`` panels in ``down`` rows of ``across``, and return the panels."""
     if down * across == 1:
         return [first]
     figure, place = first.figure, first.get_subplotspec()
@@ -79,7 +77,7 @@ def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
         raise DseError("ax belongs to no grid of subplots: leave it out")
     grid = place.subgridspec(down, across)
     first.remove()
-    return [figure.add_subplot(grid[row, k]) for row in range(down) for k in range(across)]
+    return [figure.add_subplot(grid[divmod(k, across)]) for k in range(count or down * across)]
 
 
 def unit_of(variable: Any) -> str:
@@ -112,26 +110,6 @@ def quantity_array(values: Any, text: str, unit: str, dim: str = "drawn") -> Any
     words = TABLE[text].meaning if text in TABLE else text
     attrs = {"units": unit, "long_name": words}
     return xr.DataArray(np.asarray(values), dims=dim, name=dim, attrs=attrs)
-
-
-def goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
-    """Return an objective in words if it is a quantity or a statistic of one; else its formula.
-
-    >>> goal_words(Goal(text="geomean(time, workload)", sign=1), TABLE)
-    'geometric mean of run time over workload'
-    """
-    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
-    try:
-        formula, words = goal.formula(plain), "{}"
-    except DseError:
-        return goal.text  # a Dataset may lack the quantities of a statistic
-    name: Any = formula.args[0] if formula.op == "reference" else ""
-    about = getattr(name, "statistic", None)
-    if about is not None and not about.rules and about.level is None:
-        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
-        words = f"{text} of {{}} over {' and '.join(about.axes)}"
-        name = about.argument.args[0] if about.argument.op == "reference" else ""
-    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
 
 def _number_formatter(form: str) -> Any:

@@ -313,10 +313,8 @@ def chances(
     label = "chance to be the best"
     names = names or ["the only one"]
     ax = _errors(names, values, errors, label, ax, title)
-    for place, (value, text) in enumerate(
-        zip(values + np.nan_to_num(errors), regrets, strict=True)
-    ):
-        ax.annotate(f"  {text}", (float(value), place), va="center", fontsize="small")
+    for place, end in enumerate((values + np.nan_to_num(errors)).tolist()):
+        ax.annotate(f"  {regrets[place]}", (end, place), va="center", fontsize="small")
     ax.set_xlim(0, 1.5 * float(np.nanmax(values + errors)))
     left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
     ax.set_xticks([tick for tick in ax.get_xticks() if tick <= 1])

@@ -113,10 +113,8 @@ def roofline(
     high = _PANEL_HEIGHT + _LEGEND_LINE * len(kernels)
     across = len(names) if len(names) < _MIN_GRID else math.ceil(len(names) ** 0.5)
     down = -(-len(names) // across)
-    every = split_axes(axes_of(ax, _PANEL_WIDTH * across, high * down), down, across)
-    panels = every[: len(names)]
-    for spare in every[len(names) :]:
-        spare.remove()
+    whole = axes_of(ax, _PANEL_WIDTH * across, high * down)
+    panels = split_axes(whole, down, across, len(names))
     for name, panel in zip(names, panels, strict=True):
         axes_of(panel)
         _draw_roofs(panel, roofs[name], ends)
