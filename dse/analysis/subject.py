@@ -277,12 +277,11 @@ class WorkloadSubject(Subject):
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
         holds = dict(pair for value in values.values() for pair in value.holds_for)
+        counted = holds.get("threads_per_block") or ()
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if usual is None or isinstance(usual.value, str):
-            return {}
-        counted = holds.get("threads_per_block") or ()
-        if len(counted) < 2 and (is_fixed or holds.keys() & _BLOCK_QUANTITIES):
+        is_fixed |= not _BLOCK_QUANTITIES.isdisjoint(holds)
+        if usual is None or isinstance(usual.value, str) or (is_fixed and len(counted) < 2):
             return {}
         self.is_searched = True
         shapes = [shape[0] for shape in block_shapes("x", (256,))]

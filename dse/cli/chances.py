@@ -70,13 +70,12 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
             f"{data['drifting']:.0%} of all configurations drift over their runs; correlation of "
             f"neighbouring runs {data['lag1']:.2f} (median)",
         ]
-    compete = [str(name) for name, each in ds.coords.items() if "rank" in each.dims]
-    others = ", ".join(name for name in compete if name not in ("rank", "machine", "workload"))
-    if "machine" in compete and others:
-        goal = answer.title.partition(" ")[2]
+    names = [str(n) for n, each in ds.coords.items() if "rank" in each.dims]
+    others = [n for n in names if n not in ("rank", "machine", "workload")]
+    if "machine" in names and others:
+        best = f"best({answer.title.partition(' ')[2]}, {', '.join(others)})"
         notes.append(
-            f"the configurations of a machine share its chance: write best({goal}, {others}) to "
-            "compare machines"
+            f"configurations share the chance of a machine; to compare machines, use {best}"
         )
     if ds.none.values.any():
         notes.append(f"chance that no configuration is feasible: {float(ds.none.max()):.3g}")

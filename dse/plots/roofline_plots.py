@@ -33,7 +33,6 @@ _MARGIN = 3.0
 #: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
 _UNITS = ("FLOP/s", "OP/s")  # of floating-point and of integer operations
-_MIN_GRID = 4  # this many panels are drawn in several rows
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16
 
 
@@ -111,7 +110,7 @@ def roofline(
     finite = [place for place in places if place and place < math.inf]
     ends = min(finite) / _MARGIN, max(finite) * _MARGIN
     high = _PANEL_HEIGHT + _LEGEND_LINE * len(kernels)
-    across = len(names) if len(names) < _MIN_GRID else math.ceil(len(names) ** 0.5)
+    across = len(names) if len(names) < 4 else math.ceil(len(names) ** 0.5)
     down = -(-len(names) // across)
     whole = axes_of(ax, _PANEL_WIDTH * across, high * down)
     panels = split_axes(whole, down, across, len(names))
