@@ -58,8 +58,7 @@ def _rows(data: Any) -> Sequence[Mapping[str, Any]]:
 def _columns(data: Any) -> dict[str, Any]:
     rows, variables, units = _rows(data), data.get("variables", {}), data.get("units", {})
     result, heads = {}, column_heads(variables, rows)
-    hidden = variables.keys() - heads.keys()
-    for name in dict.fromkeys(key for row in rows for key in row if key not in hidden):
+    for name in dict.fromkeys(n for row in rows for n in row if n in heads or n not in variables):
         values, about = [row.get(name) for row in rows], variables.get(name, {})
         if words := about.get("flags"):
             values = [words.get(str(value)) for value in values]

@@ -297,8 +297,8 @@ def chances(
     table = ask(source, minimize=minimize, maximize=maximize, where=where)
     shown = table.isel(rank=slice(_MAX_BARS))
     values, errors = shown.chance.values, shown.chance_error.values
-    coords = {str(n): a.values.tolist() for n, a in shown.coords.items() if a.dims == ("rank",)}
-    del coords["rank"]
+    ranked = {str(n): each for n, each in shown.coords.items() if each.dims == ("rank",)}
+    coords = {n: each.values.tolist() for n, each in ranked.items() if n != "rank"}
     same = {n: each[0] for n, each in coords.items() if len({*each}) == 1 < len(each)}
     varied = [n for n in coords if n not in same]
     rows = list(zip(*(coords[n] for n in varied), strict=True))
@@ -308,10 +308,9 @@ def chances(
         rows, regrets = [*rows, *never], [*regrets, *["never the best"] * len(never)]
         values, errors = (np.append(each, np.zeros(len(never))) for each in (values, errors))
     texts = [point_text(shown, dict(zip(varied, row, strict=True))) for row in rows]
-    names = [fold(text, _NAME_WIDTH) for text in texts]
+    names = [fold(text, _NAME_WIDTH) for text in texts] or ["the only one"]
     title = str(table.attrs["question"]) + (f", at {point_text(shown, same)}" if same else "")
     label = "chance to be the best"
-    names = names or ["the only one"]
     ax = _errors(names, values, errors, label, ax, title)
     for place, end in enumerate((values + np.nan_to_num(errors)).tolist()):
         ax.annotate(f"  {regrets[place]}", (end, place), va="center", fontsize="small")

@@ -40,10 +40,8 @@ _MAX_POINTS, _MAX_LINES = 20_000, 3_000
 _MAX_RUN = 1 << 24
 _THICK_LINES = 10
 _MAX_LABELS = 12
-#: A front of more points is drawn without markers, which would hide each other and the line.
-_MAX_MARKERS = 60
-#: Scales are logarithmic if the largest value exceeds the smallest by this factor.
-_LOG_RATIO = 10.0
+_MAX_MARKERS = 60  # markers of a longer front would hide each other and its line
+_LOG_RATIO = 10.0  # largest by smallest value above which a scale is logarithmic
 
 
 def pareto(
@@ -137,9 +135,8 @@ def pareto(
             use_log_scale(ax, axis.axis_name)
     corner = "lower" if signs[1] > 0 else "upper"
     corner += " left" if signs[0] > 0 else " right"
-    machine = json.loads(front.attrs.get("study", "{}")).get("machine")
-    title = f"{machine}: better towards the {corner}".removeprefix("None: ")
-    ax.set_title(title, fontsize="medium")
+    of = json.loads(front.attrs.get("study", "{}")).get("machine")
+    ax.set_title(f"{of}: better towards the {corner}".removeprefix("None: "), fontsize="medium")
     handles, entries = ax.get_legend_handles_labels()
     if not named and not many:  # a dot of the figure would be too small
         handles[0] = Line2D([], [], **STYLES["configurations"].mark_options(10, mew=0))

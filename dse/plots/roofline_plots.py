@@ -112,8 +112,7 @@ def roofline(
     high = _PANEL_HEIGHT + _LEGEND_LINE * len(kernels)
     across = len(names) if len(names) < 4 else math.ceil(len(names) ** 0.5)
     down = -(-len(names) // across)
-    whole = axes_of(ax, _PANEL_WIDTH * across, high * down)
-    panels = split_axes(whole, down, across, len(names))
+    panels = split_axes(axes_of(ax, _PANEL_WIDTH * across, high * down), down, across, len(names))
     for name, panel in zip(names, panels, strict=True):
         axes_of(panel)
         _draw_roofs(panel, roofs[name], ends)

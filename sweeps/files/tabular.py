@@ -215,9 +215,8 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:
-        frame.columns = [_text_of(str(name)) for name in frame.columns]
         names = {_heading(name, row["attrs"]): name for name, row in about["variables"].items()}
-        frame = frame.rename(columns=names)
+        frame.columns = [names.get(t := _text_of(str(head)), t) for head in frame.columns]
     dims, shape = list(about["sizes"]), list(about["sizes"].values())
     result: dict[str, Any] = {}
     for name, row in about["variables"].items():

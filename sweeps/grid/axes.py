@@ -35,10 +35,9 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
             return float(parse_value(value, row, {}))  # without names, a formula raises an error
         except UnitError as error:
             if name := next((n for n in re.findall(r"[A-Za-z_]\w*", value) if n in TABLE), ""):
-                raise DseError(
-                    f"{where} holds {value!r}, a formula of {name}: an axis holds numbers; give "
-                    f'the formula under [set] ({row.name} = "{value}"), in a study for each formula'
-                ) from None
+                way = f'give it under [set] ({row.name} = "{value}"), in a study for each formula'
+                problem = f"{where} holds {value!r}, a formula of {name}, and takes numbers"
+                raise DseError(f"{problem}: {way}") from None
             raise UnitError(f"{where}: {error}") from None
         except DseError:
             raise DseError(problem) from None
