@@ -257,10 +257,8 @@ def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
     chunks: Mapping[Any, tuple[int, ...]] = {}
     if largest is not None and largest.chunks is not None:
         chunks = dict(zip(largest.dims, largest.chunks, strict=True))
-    cuts = [
-        itertools.starmap(slice, itertools.pairwise(itertools.accumulate(lengths, initial=0)))
-        for lengths in (chunks.get(dim, (size,)) for dim, size in sizes.items())
-    ]
+    ends = [[0, *itertools.accumulate(chunks.get(dim, (size,)))] for dim, size in sizes.items()]
+    cuts = [itertools.starmap(slice, itertools.pairwise(each)) for each in ends]
     for box in itertools.product(*cuts):
         part = ds.isel(dict(zip(dims, box, strict=True)))
         part = part.load() if chunks else part
