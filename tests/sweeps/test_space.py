@@ -253,9 +253,7 @@ def test_refused(spec: Any, message: str) -> None:
 
 def test_a_formula_belongs_under_set() -> None:
     """An axis has one value for all machines; a formula has one for each."""
-    way = (
-        r'of seconds_per_joule, .*: give it under \[set\] \(power_limit_share = "300 W'
-    )
+    way = r'of seconds_per_joule, .*: give it under \[set\] \(power_limit_share = "300 W'
     with pytest.raises(DseError, match=way):
         parse_axis("power_limit_share", ["300 W * seconds_per_joule", 1], TABLE)
 
