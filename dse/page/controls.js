@@ -91,7 +91,7 @@ const TRIED = 500, FACTORS = [1e-6, 1e-3, 0.125, 0.5, 2, 8, 1e3, 1e6];
 
 /** Values from the whole domain of an input: of its slider, at the ends of the domain, next to its value, and far from it. */
 function valuesOf(lever, own) {
-  const values = [...lever.row.domain.slice(0, 2).map(number), own - 1, own + 1, ...FACTORS.map((factor) => factor * own)];
+  const values = [...lever.row.domain.slice(0, 2).map(number), own - 1, own + 1, ...FACTORS.map((factor) => factor * (own || lever.bounds.high))];
   return [0, 0.5, 1].map((share) => lever.between(share)).concat(lever.row.whole ? values.map(Math.round) : values).filter((value) => inDomain(lever.name, value));
 }
 
@@ -127,6 +127,7 @@ function makeControls() {
   const idle = data.stored ? [] : idleInputs();
   const sorted = Object.fromEntries(Object.keys(titles).map((key) => [key, []]));
   for (const name of GIVEN) sorted[idle.includes(name) ? "idle" : groupOf(name)].push(name);
+  if (sorted.python.length) byId("computed").textContent = `This page computes everything but the ${sorted.python.length} inputs “${titles.python}” itself, from the same equations as Python.`;
   groups.push(...Object.entries(titles).map(([key, title]) => [title, sorted[key], key]));
   for (const [title, names, key] of groups) {
     if (!names.length) continue;
