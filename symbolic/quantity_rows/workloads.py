@@ -263,7 +263,7 @@ GEMM = (
     row("gemm_floor", "s", RESULT, "time below which the machine cannot be"),
     row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
     row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
-    row("gemm_bound", "", COUNT0, "what takes longest in a product"),
+    row("gemm_bound", "", COUNT0, "largest part of the time of a product"),
     row("gemm_flops", "FLOP/s", RESULT, "operations per second of the product"),
     row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
 )  # fmt: skip
