@@ -148,7 +148,9 @@ class Subject:
     ) -> AnswerOfVariant:
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
-        limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
+        # a power limit that is not reached has no effect: it is not the bottleneck
+        reached = {name: name != "power" or share >= 1 for name, share in limits.items()}
+        limits = dict(sorted(limits.items(), key=lambda item: -item[1] * reached[item[0]]))
         interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
         ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
