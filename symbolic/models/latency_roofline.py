@@ -72,6 +72,7 @@ _GUIDE = Guide(
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
             *("atomic_words", "atomic_bytes"),
+            "board_power",  # moved by power_limit_share
         }
     ),
     conditions=(
@@ -295,13 +296,13 @@ def unlimited_time(start_up_time, throughput_time, latency_bound_time):
     return start_up_time + sqrt(both)
 
 
-@equation(source="Choi 2014, power cap: without effect unless the board would draw more")
+@equation(source="Choi 2014, power cap")
 def time(unlimited_time, power_time):
     """Run time. [s]"""
     return maximum(unlimited_time, power_time)
 
 
-@equation(source="by definition")
+@equation(source="Choi 2014, power cap: without effect unless the board would draw more")
 def power_bound_time(unlimited_time, power_time):
     """The time at the power limit if the limit is reached, otherwise 0. [s]"""
     return where(power_time > unlimited_time, power_time, 0.0)
