@@ -272,8 +272,9 @@ class Site:
 
     def candidates(self) -> Iterator[tuple[str, ...]]:
         """Yield the inputs to move; several together if the guide moves them jointly."""
-        graph, goal, seen = self.grid.graph, self.guide.goal, set()
+        graph, goal = self.grid.graph, self.guide.goal
         moving = graph.ancestors([goal])
+        seen: set[tuple[str, ...]] = set()
         for name in filter(self._is_free, self.pins):
             needs = graph.definitions[name].needs
             one_lever = len({self.row(each).lever for each in (name, *needs)}) == 1

@@ -2,13 +2,14 @@
 
 Each unit takes some time for its work in a launch. The units are schedulers, single-precision,
 double-precision, integer, special-function and tensor units, the L1 cache with shared memory, the
-L2 cache, its atomics, DRAM, and the start of blocks. The time of the slowest unit is a lower bound (the hierarchical roofline). Latency gives another:
-the longest warp of a block takes the cycles between its instructions, plus the latencies of its
-requests (each a mean over the levels that serve it); blocks run in waves. If both bounds
-are close, neither hides the other completely, so they are joined as the root of the sum of squares.
-The sum of both bounds predicts left-out kernels worse. A norm of order two in place of the slowest
-unit lowers the error of 371 launches on an H100 from 12 to 11 %, but the choices in two tuning
-spaces get worse: the 90th percentile of the slowdown is 1.18 instead of 1.11.
+L2 cache, its atomics, DRAM, and the start of blocks. The time of the slowest unit is a lower bound
+(the hierarchical roofline). Latency gives another: the longest warp of a block takes the cycles
+between its instructions, plus the latencies of its requests (each a mean over the levels that serve
+it); blocks run in waves. If both bounds are close, neither hides the other completely, so they are
+joined as the root of the sum of squares. The sum of both bounds predicts left-out kernels worse. A
+norm of order two in place of the slowest unit lowers the error of 371 launches on an H100 from 12
+to 11 %, but the choices in two tuning spaces get worse: the 90th percentile of the slowdown is 1.18
+instead of 1.11.
 
 The power limit of the board lengthens a launch only if the launch would draw more: then the time is
 the energy of the instructions over the power that idle power leaves. The energies of bytes and of
@@ -232,18 +233,9 @@ def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
 
 @equation(source="Williams 2009, over all units")
 def throughput_time(
-    issue_time,
-    fp_time,
-    fp64_time,
-    int_time,
-    special_time,
-    l1_time,
-    l2_time,
-    dram_time,
-    tensor_time,
-    dispatch_time,
-    atomic_time,
-):
+    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time, dram_time,
+    tensor_time, dispatch_time, atomic_time,
+):  # fmt: skip
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
