@@ -382,7 +382,7 @@ def gemm_output_time(product_rows, product_depth, result_bytes, gemm_cast_bytes,
 
 @equation(source="Choi 2014, power cap: energy takes as long as the limit allows; by operand bytes")
 def gemm_limited_cost(gemm_operation_energy, element_bytes, seconds_per_joule):
-    """Time of an operation at the power limit of the board. [s]"""
+    """Time per operation at the power limit of the board. [s]"""
     return gemm_operation_energy * element_bytes / 2 * seconds_per_joule
 
 

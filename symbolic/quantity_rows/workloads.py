@@ -193,7 +193,7 @@ GEMM = (
         "gemm_operation_energy at one operation in a cycle of an SM", (3e-11, 1e-10), 5e-11),
     fit("gemm_operation_energy", "J", NONNEG, "energy of a 16-bit operation", (3e-13, 3e-12)),
     row("gemm_output_rate", "B/s", POS, "bytes of results and casts per second"),
-    row("gemm_limited_cost", "s", NONNEG, "time of an operation at the power limit"),
+    row("gemm_limited_cost", "s", NONNEG, "time per operation at the power limit"),
     fit("gemm_output_ratio", "", POS,
         "rate at which results and casts move to the L2 cache, over gemm_dram_rate", (0.5, 5)),
     *(fit(f"gemm_{label}_share", "", "(0, 1]",
