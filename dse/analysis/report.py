@@ -49,7 +49,7 @@ class AnswerOfVariant:
             where ``status`` has the reason.
         interval (ErrorInterval): The measured errors behind the interval.
         chance (float): Probability that this variant is the fastest on its machine.
-        bottleneck (str): The limit with the largest share of the time.
+        bottleneck (str): The limit with the largest share of the time; power only if it is reached.
         limits (mapping of str to float): Share of each limit in the time, the largest first.
         moves (tuple of Move, or None): Changes of inputs that would help, the most helpful first;
             None if they were not computed.

@@ -149,6 +149,8 @@ class Subject:
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
+        # a power limit that is not reached has no effect
+        bottleneck = next((n for n, share in limits.items() if n != "power" or share >= 1), "")
         interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
         ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
@@ -165,7 +167,7 @@ class Subject:
             interval=interval,
             chance=float(chance),
             rank=rank + 1,
-            bottleneck=prediction.label("case", at) or next(iter(limits), ""),
+            bottleneck=prediction.label("case", at) or bottleneck,
             limits=limits,
             occupancy=prediction.value("occupancy", at),
             occupancy_limiter=prediction.label("limiter", at),
