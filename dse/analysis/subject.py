@@ -278,13 +278,16 @@ class WorkloadSubject(Subject):
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
-        counted = {other for value in values.values() for other, _ in value.holds_for}
+        holds = dict(pair for value in values.values() for pair in value.holds_for)
+        counted = holds.get("threads_per_block") or ()
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if usual is None or isinstance(usual.value, str) or is_fixed or counted & _BLOCK_QUANTITIES:
+        is_fixed |= not _BLOCK_QUANTITIES.isdisjoint(holds)
+        if usual is None or isinstance(usual.value, str) or (is_fixed and len(counted) < 2):
             return {}
         self.is_searched = True
-        sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]
+        shapes = [shape[0] for shape in block_shapes("x", (256,))]
+        sizes = map(int, (usual.value, *(counted or shapes)))
         return {"threads_per_block": list(dict.fromkeys(sizes))}
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:

@@ -101,6 +101,15 @@ def test_roofs_and_kernels_are_quantities_of_the_models(analysis: Any) -> None:
         assert bar == pytest.approx(np.minimum(rates, values["attainable_flops"]))
 
 
+def test_four_machines_are_drawn_in_two_rows() -> None:
+    for count, (wide, high) in {3: (3, 1), 4: (2, 2), 5: (3, 2)}.items():
+        machines = ["a100_80", "h100_sxm", "l40s", "b200", "v100_sxm2"][:count]
+        figure = plots.roofline([], machines=machines).figure
+        assert [panel.get_title() for panel in figure.axes] == machines
+        sizes = figure.get_size_inches()  # type: ignore[union-attr]
+        assert sizes.tolist() == pytest.approx([6.4 * wide, 4.8 * high])
+
+
 def test_marks_of_the_caches_differ_and_ceilings_have_units(analysis: Any) -> None:
     for panel in plots.roofline(analysis).figure.axes:
         marks = {str(line.get_label()): line for line in panel.get_lines()}
