@@ -116,12 +116,6 @@ def _from_json(value: Any) -> Any:
     return value
 
 
-def _heading(name: str, attributes: Mapping[str, Any]) -> str:
-    """Return the name of a column of a CSV file, with the unit if there is one."""
-    unit = attributes.get("units", "1")
-    return name if unit in ("", "1") else f"{name} [{unit}]"
-
-
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
@@ -154,7 +148,7 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
         for number, frame in enumerate(_frames(ds)):
             for name in [n for n in frame if frame[n].dtype.kind not in "biufcMm"]:
                 frame[name] = _convert(frame[name], lambda value: _cell(str(value)))
-            frame.columns = [_cell(_heading(str(n), ds[n].attrs)) for n in frame.columns]
+            frame.columns = [_cell(str(name)) for name in frame.columns]
             _write_rows(frame, file, has_names=number == 0)
 
 
@@ -215,8 +209,7 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:
-        names = {_heading(name, row["attrs"]): name for name, row in about["variables"].items()}
-        frame.columns = [names.get(t := _text_of(str(head)), t) for head in frame.columns]
+        frame.columns = [_text_of(str(name)) for name in frame.columns]
     dims, shape = list(about["sizes"]), list(about["sizes"].values())
     result: dict[str, Any] = {}
     for name, row in about["variables"].items():

@@ -44,12 +44,12 @@ def test_an_answer_reads_back(run: Run, suffix: str) -> None:
     assert ds.case.values.tolist() == [flags.get(str(row["case"]), "") for row in rows]
 
 
-def test_columns_of_a_front_are_its_objectives_with_their_units(run: Run) -> None:
+def test_columns_of_a_front_are_its_objectives(run: Run) -> None:
     """The column of an objective is named by its formula, in the printed table, too."""
     command = ("pareto", "study.toml", "--minimize", "time * 2,active_sms / 2")
     text = run(*command, "--out", "front.csv").stdout
     header = Path("front.csv").read_text().splitlines()[1].replace('"', "").split(",")
-    assert {"time * 2 [s]", "active_sms / 2"} < {*header}
+    assert {"time * 2", "active_sms / 2"} < {*header}
     assert re.search(r"^.*  time \* 2  active_sms / 2$", text, re.M)
     assert dse.open("front.csv")["time * 2"].attrs["units"] == "s"
 
