@@ -400,7 +400,11 @@ def count_launch(
     if bounds and any(reads_size(general, "nctaid", axis) for axis in "xyz"):
         why = "the kernel takes any grid: assumed to have a thread for each element (else --grid)"
         assumed["blocks"] = why
-    about: dict[str, Any] = {"origin": code.origin, "left_out": code.left_out, "declared": declared}
+    warnings = [each for each in code.left_out if each.startswith("ptxas")]
+    if warnings:
+        assumed["registers_per_thread"] = "; ".join(warnings)
+    left_out = [each for each in code.left_out if each not in warnings]
+    about: dict[str, Any] = {"origin": code.origin, "left_out": left_out, "declared": declared}
     result = replace(result, assumed={**result.assumed, **assumed}, **about)
     if flops is not None:
         _check_flops(result, flops, numbers | own)
