@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dse.advice.report import Move, meanings_table
@@ -47,6 +48,8 @@ class AnswerOfVariant:
     Attributes:
         time, time_low, time_high (float): Predicted time and the ends of its interval [s]; NaN
             where ``status`` has the reason.
+        time_expected (float): Median of the interval: the predicted time with the median of the
+            measured errors [s].
         interval (ErrorInterval): The measured errors behind the interval.
         chance (float): Probability that this variant is the fastest on its machine.
         bottleneck (str): The limit with the largest share of the time.
@@ -62,9 +65,11 @@ class AnswerOfVariant:
 
     machine: str
     machine_title: str = ""
+    architecture: str = ""
     model: str = ""
     why_model: str = ""
     time: float = float("nan")
+    time_expected: float = float("nan")
     time_low: float = float("nan")
     time_high: float = float("nan")
     interval: ErrorInterval | None = None
@@ -106,11 +111,13 @@ class Analysis(Report):
         answers (tuple of AnswerOfVariant): Machine by machine, the fastest variant first; variants
             without an answer come last.
         counters (tuple of dict): Counted and measured values, if a profile was given.
+        write_study (callable): Writes a study file at a path, for a kernel with a workload file.
     """
 
     subject: str
     answers: tuple[AnswerOfVariant, ...]
     counters: tuple[Mapping[str, Any], ...] = ()
+    write_study: Callable[[Path], None] = field(default=lambda path: None, compare=False)
 
     @property
     def best(self) -> AnswerOfVariant:
@@ -135,7 +142,8 @@ class Analysis(Report):
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
         """Return the answer for one machine: the best variant in full, and a table of variants."""
         best = answers[0]
-        title = f"{self.subject} on {best.machine}: {_time_text(best)}"
+        code = f", compiled for {best.architecture}" if best.architecture else ""
+        title = f"{self.subject}{code} on {best.machine}: {_time_text(best)}"
         facts = {
             "bottleneck": _bottleneck_text(best),
             "share of the time": _limits_text(best),
@@ -163,27 +171,39 @@ class Analysis(Report):
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
         points = [{**each.defines, **each.inputs} for each in bests]
         inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
-        columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
-        columns |= dict.fromkeys(inputs, "")
-        columns |= dict.fromkeys((_limit_name(name, 1) for name in names), "")
-        rows = []
+        columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
+        columns |= {"code": ""} if any(each.architecture for each in bests) else {}
+        columns |= dict.fromkeys(("block", *inputs, "best move"), "")
+        rows, shares, notes = [], [], []
         for each, point in zip(bests, points, strict=True):
-            shares = [_percent(each.limits.get(name)) for name in names]
-            times = [each.time, each.time_low, each.time_high]
-            own = [point.get(name) for name in inputs]
-            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *own, *shares])
-        table = Table(
-            title="shortest time on each machine, its interval, and the share of each limit [%]",
-            columns=columns,
-            rows=rows,
-            is_open=True,
-        )
-        others = Table(title="not answered", columns=("machine", "why"), rows=refused)
+            times = [each.time_expected, each.time_low, each.time_high, each.time]
+            code = [each.architecture] if "code" in columns else []
+            own = [" x ".join(map(str, each.block)), *(point.get(name) for name in inputs)]
+            moves = [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times" for m in _moves(each)]
+            rows.append([each.machine, *times, *code, *own, *(moves[:1] or [""])])
+            shares.append([each.machine, *(_percent(each.limits.get(name)) for name in names)])
+            notes += [[each.machine, t] for t in each.assumed if f" of {each.machine} = " not in t]
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
-        assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
-        notes = ["with one --machine, or --json: variants, what would help, and all assumptions"]
-        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
-        return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
+        tables = [
+            Table(
+                title="expected time on each machine, its interval, and the time that the model "
+                "alone predicts",
+                columns=columns,
+                rows=rows,
+                is_open=True,
+            ),
+            Table(
+                title="share of each limit in the predicted time [%]",
+                columns=("machine", *(_limit_name(name, 1) for name in names)),
+                rows=shares,
+            ),
+            Table(title="not answered", columns=("machine", "why"), rows=refused),
+            Table(title="assumed on each machine", rows=[[text] for text in shared]),
+            Table(title="assumed on one machine", rows=[n for n in notes if n[1] not in shared]),
+        ]
+        last = ["with one --machine, or --json: variants, what would help, and all assumptions"]
+        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": last}
+        return Answer(tables=tables, data=self.to_dict(), **about)
 
 
 def _percent(share: float | None) -> str:
@@ -197,7 +217,9 @@ def _limit_name(name: str, form: int = 0) -> str:
 def _time_text(each: AnswerOfVariant) -> str:
     low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
     level = 0.9 if each.interval is None else each.interval.level
-    return f"{value_text(each.time, 's')} ({100 * level:.4g} % between {low} and {high})"
+    expected, alone = value_text(each.time_expected, "s"), value_text(each.time, "s")
+    range_text = f"({100 * level:.4g} % between {low} and {high})"
+    return f"expect about {expected} {range_text}; the model alone predicts {alone}"
 
 
 def _interval_text(each: AnswerOfVariant) -> str:
@@ -270,11 +292,15 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
-def _move_tables(each: AnswerOfVariant) -> list[Table]:
-    """Return the moves that gain most, those of the programmer first, and their quantities."""
+def _moves(each: AnswerOfVariant) -> list[Move]:
+    """Return the moves that gain most, those of the programmer first."""
     moves = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
-    moves.sort(key=lambda move: LEVERS.index(move.lever))
-    rows = []
+    return sorted(moves, key=lambda move: LEVERS.index(move.lever))
+
+
+def _move_tables(each: AnswerOfVariant) -> list[Table]:
+    """Return the moves that gain most, and the meanings of their quantities."""
+    rows, moves = [], _moves(each)
     for move in moves:
         to = "" if move.end != move.end else f" to {_short_text(move.end, move)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move)}{to}"

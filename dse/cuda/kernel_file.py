@@ -370,8 +370,8 @@ def count_launch(
     launch = launch_at(analysis.trip_counts)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     declared: dict[str, tuple[str, float | str]] = {
-        quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
-        for offset, value in values.items()
+        quantity[at]: (f"argument {code.arguments[at]} of the kernel", float(value))
+        for at, value in ((offsets[name], value) for name, value in arguments.items())
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
     constants = in_source | _as_numbers(macros or {})

@@ -23,6 +23,7 @@ from dse.analysis.launch import block_shapes, source_launch
 from dse.analysis.prediction import predict
 from dse.catalog.entries import machine
 from dse.uncertain import model_errors as errors
+from symbolic.answer import value_text
 from symbolic.quantities import TABLE
 from tests.long import long
 
@@ -253,8 +254,12 @@ def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> Non
 def test_a_prediction_outside_its_interval_says_on_which_side(run: Run) -> None:
     words = ("analyze", str(KERNELS / "triad.toml"), "--block", "256", "--machine")
     record = answers(run, *words[1:], "h100_sxm")[0]
-    assert record["time"] < record["time_low"]
-    assert "which mostly take longer than predicted" in run(*words, "h100_sxm").stdout
+    assert record["time"] < record["time_low"] < record["time_expected"] < record["time_high"]
+    text = run(*words, "h100_sxm").stdout
+    assert "which mostly take longer than predicted" in text
+    title = text.splitlines()[0]
+    assert f": expect about {value_text(record['time_expected'], 's')} (90 % between " in title
+    assert title.endswith(f"; the model alone predicts {value_text(record['time'], 's')}")
     assert "than predicted" not in run(*words, "a100_80").stdout
 
 

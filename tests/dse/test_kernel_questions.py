@@ -221,7 +221,7 @@ __global__ void scale(const float *in, float *out)
 def test_a_division_by_a_loaded_value_takes_no_slow_path(
     arch: str, call: str, tmp_path: Path
 ) -> None:
-    """All threads load the same divisor, so that its bits would decide whether the warp branches."""
+    """All threads load the same divisor, so its bits would decide whether the warp branches."""
     file = tmp_path / "scale.cu"
     file.write_text(RECIPROCAL.replace("CALL", call))
     counts = dse.kernel(file, arch=arch, block=256, grid=64)

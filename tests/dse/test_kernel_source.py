@@ -599,3 +599,14 @@ def test_a_limit_of_registers_by_an_option_is_noted(tmp_path: Path) -> None:
     ]
     assert "count of 20 to lower bound of 24" in notes[0]
     assert notes[1] is None
+
+
+def test_an_argument_that_is_no_whole_number_is_written_as_given(tmp_path: Path) -> None:
+    file = tmp_path / "scale.cu"
+    file.write_text(
+        "__global__ void scale(float *a, float by, int n)\n"
+        "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] *= by; }\n"
+    )
+    counts = dse.kernel(file, set={"n": 4096, "by": 0.4})
+    assert counts.declared["by"] == ("argument by of the kernel", 0.4)
+    assert "by = { value = 0.4," in counts.toml()
