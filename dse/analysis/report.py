@@ -173,7 +173,7 @@ class Analysis(Report):
         inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
         columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
         columns |= {"code": ""} if any(each.architecture for each in bests) else {}
-        columns |= dict.fromkeys(("block", *inputs, "best move"), "")
+        columns |= {"block": "", **{name: _unit(name) for name in inputs}, "best move": ""}
         rows, shares, notes = [], [], []
         for each, point in zip(bests, points, strict=True):
             times = [each.time_expected, each.time_low, each.time_high, each.time]
@@ -214,6 +214,10 @@ def _limit_name(name: str, form: int = 0) -> str:
     return _NAMES.get(name, (name.replace("_", " "), name))[form]
 
 
+def _unit(name: str) -> str:
+    return TABLE[name].unit if name in TABLE else ""
+
+
 def _time_text(each: AnswerOfVariant) -> str:
     low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
     level = 0.9 if each.interval is None else each.interval.level
@@ -249,8 +253,9 @@ def _block_text(each: AnswerOfVariant) -> str:
     if each.defines:
         text += ", " + ", ".join(f"{name}={value}" for name, value in each.defines.items())
     if each.occupancy == each.occupancy:
-        text += f"; occupancy {100 * each.occupancy:.0f} %"
-        text += f", limited by {each.occupancy_limiter}" if each.occupancy_limiter else ""
+        share = "full" if each.occupancy >= 1 else f"{100 * each.occupancy:.0f} %"
+        is_limited = bool(each.occupancy_limiter) and each.occupancy < 1
+        text += f"; occupancy {share}" + f", limited by {each.occupancy_limiter}" * is_limited
     return text
 
 
@@ -265,8 +270,8 @@ def _limits_text(each: AnswerOfVariant) -> str:
 def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table:
     every = (n for each in answers for n in (*each.defines, *each.inputs))
     names = [name for name in dict.fromkeys(every) if name != _THREADS]
-    columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
-    columns |= {"bottleneck": "", "occupancy": ""}
+    columns = {"rank": "", "block": "", **{name: _unit(name) for name in names}, "predicted": "s"}
+    columns |= {"chance": "", "bottleneck": "", "occupancy": ""}
     rows = []
     for each in (each for each in answers if not each.status):
         point, block = {**each.defines, **each.inputs}, " x ".join(map(str, each.block))
@@ -287,7 +292,8 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     rows = []
     for each in answers:
         if each.status:
-            point = [f"{n}={value}" for n, value in {**each.defines, **each.inputs}.items()]
+            own = {**each.defines, **each.inputs}.items()
+            point = [f"{n}={value_text(value, _unit(n))}" for n, value in own]
             rows.append([", ".join([" x ".join(map(str, each.block)), *point]), each.status])
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
@@ -311,9 +317,8 @@ def _move_tables(each: AnswerOfVariant) -> list[Table]:
             border = f" ({move.gain:.3g} times at {_short_text(move.until, move)}{border})"
         text += border
         rows.append([move.lever, f"{move.end_gain:.3g} times", text])
-    units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
-    point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]
+    point = [f"{n} = {value_text(value, _unit(n))}" for n, value in values if n != _THREADS]
     title = f"what would help at {', '.join(point)}" if point else "what would help"
     table = Table(title=title, columns=("who", "faster", "move"), rows=rows)
     return [table, meanings_table(moves)]

@@ -70,6 +70,13 @@ class Variant:
         """Values of the variant along the axes."""
         return {**self.arguments, **self.inputs}
 
+    @property
+    def kernel_key(self) -> str:
+        """Text that differs between variants unless only the machine does, such as its clock."""
+        designers = {n for n in self.inputs if n in TABLE and TABLE[n].lever == "designer"}
+        own = {name: value for name, value in self.inputs.items() if name not in designers}
+        return repr((self.defines, self.block, own))
+
 
 class Subject:
     """A kernel or workload to analyze; subclasses define its variants."""
@@ -152,7 +159,8 @@ class Subject:
                 problems.setdefault(tuple(able[at].arguments.items()), []).append(at)
         answers = []
         for known in problems.values():
-            chances = errors.best_chances(prediction.times[known])
+            kernels = [able[at].kernel_key for at in known]
+            chances = errors.best_chances(prediction.times[known], kernels)
             answers += [
                 self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
                 for rank, at in enumerate(known)
@@ -411,7 +419,7 @@ class KernelSubject(Subject):
         given = self.blocks or [usual]
         blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
         varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
-        blocks += block_shapes(varied, blocks[0]) if varied else ()
+        blocks += block_shapes(varied, blocks[0], self.kernel_text) if varied else ()
         return list({(*each, 1, 1)[:3]: each for each in blocks}.values())
 
     def _count(self, arch: str) -> list[Variant]:

@@ -229,16 +229,24 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
     return math.exp(middle - down), math.exp(middle + up)
 
 
-def best_chances(times: Floats) -> Floats:
+def best_chances(times: Floats, kernels: Sequence[Any] = ()) -> Floats:
     """Return, for each variant, the probability that it is the fastest.
 
     Variants of one kernel on one GPU share most of the model's error, and the shared part does not
     change their order. The other part is assumed to be independent and lognormal, with the spread
     of variants in measured tuning spaces. The probability is an integral over the fastest time.
+    Variants with equal ``kernels`` share all of the error, so that the fastest of them wins.
 
     >>> best_chances(np.array([1.0, 1.0, 3.0])).round(2).tolist()
     [0.5, 0.5, 0.0]
+    >>> best_chances(np.array([1.0, 1.0, 1.01]), ["a", "b", "b"]).round(2).tolist()
+    [0.5, 0.5, 0.0]
     """
+    if kernels:
+        rows = [[k == other for k in kernels] for other in dict.fromkeys(kernels)]
+        best = np.array([np.where(row, times, np.inf).min() for row in rows])
+        wins = np.array(rows) & (times == best[:, None])
+        return (wins * (best_chances(best) / wins.sum(axis=1))[:, None]).sum(axis=0)
     logs = np.log(np.asarray(times, dtype=float))
     if logs.size < 2:
         return np.ones(logs.size)

@@ -335,6 +335,22 @@ def test_macros_are_variants_with_numbers(run: Run) -> None:
     assert [record["rank"] for record in records] == [1, 2]
 
 
+def test_variants_that_differ_only_in_the_clock_share_the_error(run: Run) -> None:
+    """The slower clock of the same block cannot win; the faster one competes with other blocks."""
+    words = (str(KERNELS / "options.toml"), "--machine", "h100_sxm", "--block", "128")
+    axis = ("--block", "256", "--axis", "core_clock=1.35GHz,1.98GHz")
+    chances = {
+        (*each["block"], each["inputs"]["core_clock"]): each["chance"]
+        for each in answers(run, *words, *axis)
+    }
+    assert chances[128, 1.35e9] == chances[256, 1.35e9] == 0
+    assert 0 < chances[128, 1.98e9] < 1
+    assert chances[128, 1.98e9] + chances[256, 1.98e9] == pytest.approx(1)
+    text = run("analyze", *words, *axis).stdout
+    assert "1.98 GHz" in text
+    assert "e+09" not in text
+
+
 def test_problem_sizes_are_ranked_each_by_itself(run: Run) -> None:
     words = ("--machine", "a100_80", "--block", "128", "--block", "256")
     records = answers(run, str(KERNELS / "axpy.cu"), *words, "--axis", "n=1000000,2000000")
@@ -425,6 +441,22 @@ def test_shapes_are_whole_warps() -> None:
         assert len({*shapes}) == len(shapes)
         assert all(math.prod(shape) % 32 == 0 for shape in shapes)
         assert all(math.prod(shape) <= 1024 for shape in shapes)
+    assert (16, 4, 4) in set(block_shapes("xyz", (256,)))  # also where the usual block is flat
+    assert {len(shape) for shape in block_shapes("xy", (16, 16))} == {2}
+
+
+@pytest.mark.parametrize(
+    ("loop", "sizes"),
+    [
+        ("for (int s = blockDim.x / 2; s > 0; s >>= 1)", 6),
+        ("for (int s = blockDim.x >> 1; s; s /= 2)", 6),
+        ("for (int s = 1; s < blockDim.x; s *= 2)", 6),
+        ("for (int i = threadIdx.x; i < n; i += blockDim.x)", 16),
+        ("for (int i = threadIdx.x; i < blockDim.x / 32; i++)", 16),
+    ],
+)
+def test_a_block_that_is_halved_has_powers_of_two(loop: str, sizes: int) -> None:
+    assert len(list(block_shapes("x", (256,), loop))) == sizes
 
 
 # --- intervals
