@@ -39,6 +39,9 @@ _LEAST_SHARE = 0.005
 _THREADS = "threads_per_block"
 #: In a table of machines, a limit has a column only if it reaches this share on some machine.
 _LEAST_COLUMN = 0.1
+#: Titles of the tables of machines.
+_TIMES = "expected time on each machine, its interval, and the time that the model alone predicts"
+_SHARES = "share of each limit in the predicted time [%]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +145,7 @@ class Analysis(Report):
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
         """Return the answer for one machine: the best variant in full, and a table of variants."""
         best = answers[0]
-        code = f", compiled for {best.architecture}" if best.architecture else ""
+        code = f", compiled for {best.architecture}" * bool(best.architecture)
         title = f"{self.subject}{code} on {best.machine}: {_time_text(best)}"
         facts = {
             "bottleneck": _bottleneck_text(best),
@@ -174,6 +177,7 @@ class Analysis(Report):
         columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
         columns |= {"code": ""} if any(each.architecture for each in bests) else {}
         columns |= {"block": "", **{name: _unit(name) for name in inputs}, "best move": ""}
+        limits = [_limit_name(name, 1) for name in names]
         rows, shares, notes = [], [], []
         for each, point in zip(bests, points, strict=True):
             times = [each.time_expected, each.time_low, each.time_high, each.time]
@@ -181,33 +185,20 @@ class Analysis(Report):
             own = [" x ".join(map(str, each.block)), *(point.get(name) for name in inputs)]
             moves = [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times" for m in _moves(each)]
             rows.append([each.machine, *times, *code, *own, *(moves[:1] or [""])])
-            shares.append([each.machine, *(_percent(each.limits.get(name)) for name in names)])
+            known = (each.limits.get(name) for name in names)
+            shares.append([each.machine, *("" if s is None else f"{100 * s:.0f}" for s in known)])
             notes += [[each.machine, t] for t in each.assumed if f" of {each.machine} = " not in t]
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
         tables = [
-            Table(
-                title="expected time on each machine, its interval, and the time that the model "
-                "alone predicts",
-                columns=columns,
-                rows=rows,
-                is_open=True,
-            ),
-            Table(
-                title="share of each limit in the predicted time [%]",
-                columns=("machine", *(_limit_name(name, 1) for name in names)),
-                rows=shares,
-            ),
+            Table(title=_TIMES, columns=columns, rows=rows, is_open=True),
+            Table(title=_SHARES, columns=["machine", *limits], rows=shares),
             Table(title="not answered", columns=("machine", "why"), rows=refused),
             Table(title="assumed on each machine", rows=[[text] for text in shared]),
             Table(title="assumed on one machine", rows=[n for n in notes if n[1] not in shared]),
         ]
-        last = ["with one --machine, or --json: variants, what would help, and all assumptions"]
-        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": last}
+        more = ["with one --machine, or --json: variants, what would help, and all assumptions"]
+        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": more}
         return Answer(tables=tables, data=self.to_dict(), **about)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f}"
 
 
 def _limit_name(name: str, form: int = 0) -> str:
@@ -221,9 +212,9 @@ def _unit(name: str) -> str:
 def _time_text(each: AnswerOfVariant) -> str:
     low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
     level = 0.9 if each.interval is None else each.interval.level
-    expected, alone = value_text(each.time_expected, "s"), value_text(each.time, "s")
-    range_text = f"({100 * level:.4g} % between {low} and {high})"
-    return f"expect about {expected} {range_text}; the model alone predicts {alone}"
+    expected = f"expect about {value_text(each.time_expected, 's')}"
+    between = f"({100 * level:.4g} % between {low} and {high})"
+    return f"{expected} {between}; the model alone predicts {value_text(each.time, 's')}"
 
 
 def _interval_text(each: AnswerOfVariant) -> str:

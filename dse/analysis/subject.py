@@ -70,13 +70,6 @@ class Variant:
         """Values of the variant along the axes."""
         return {**self.arguments, **self.inputs}
 
-    @property
-    def kernel_key(self) -> str:
-        """Text that differs between variants unless only the machine does, such as its clock."""
-        designers = {n for n in self.inputs if n in TABLE and TABLE[n].lever == "designer"}
-        own = {name: value for name, value in self.inputs.items() if name not in designers}
-        return repr((self.defines, self.block, own))
-
 
 class Subject:
     """A kernel or workload to analyze; subclasses define its variants."""
@@ -102,23 +95,22 @@ class Subject:
         known = sorted((each for each in answers if not each.status), key=lambda each: each.time)
         best, blocks = known[0], dict[int, tuple[int, ...]]()
         for each in known:
-            is_alike = (each.machine, each.defines) == (best.machine, best.defines)
-            if is_alike and [n > 1 for n in each.block] == [n > 1 for n in best.block]:
+            same = (each.machine, each.defines, [n > 1 for n in each.block])
+            if same == (best.machine, best.defines, [n > 1 for n in best.block]):
                 blocks.setdefault(math.prod(each.block), each.block)
-        fastest = sorted([*blocks][:_STUDY_BLOCKS])
-        source = self._study_workload(best, [blocks[n] for n in fastest], path)
+        sizes = sorted([*blocks][:_STUDY_BLOCKS])
+        file = path.with_suffix(".workload.toml")
+        source = self.workload or self._count_blocks(best, [blocks[n] for n in sizes], file)
         alike = {each.machine for each in known if each.model == best.model}
         axes = {"machine": [name for name in machines if machine(name).name in alike]}
-        axes |= ({"threads_per_block": fastest} if len(fastest) > 1 else {}) | self.quantity_axes
+        axes |= ({} if self.workload else {"threads_per_block": sizes}) | self.quantity_axes
         tables = {"": {"model": best.model, "workload": source}, "axes": axes}
         tables |= {"set": self.quantities, "best": {"minimize": "time", "per": ["machine"]}}
         write_atomic(path, study_text(tables, path.parent).encode())
 
-    def _study_workload(
-        self, best: AnswerOfVariant, blocks: Sequence[tuple[int, ...]], path: Path
-    ) -> str:
-        """Return the workload of a study; for a kernel, write a file beside the study."""
-        return str(self.workload)
+    def _count_blocks(self, best: AnswerOfVariant, blocks: Sequence[Any], file: Path) -> str:
+        """Count a kernel for blocks, write a workload file, and return its name."""
+        raise NotImplementedError
 
     def check_quantities(self) -> None:
         """Raise an error if a quantity has no effect, or a number seems to lack its unit."""
@@ -159,12 +151,14 @@ class Subject:
                 problems.setdefault(tuple(able[at].arguments.items()), []).append(at)
         answers = []
         for known in problems.values():
-            kernels = [able[at].kernel_key for at in known]
-            chances = errors.best_chances(prediction.times[known], kernels)
-            answers += [
-                self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
-                for rank, at in enumerate(known)
-            ]
+            fastest: dict[str, float] = {}  # of variants that differ only in the machine
+            for at in known:
+                fastest.setdefault(_same_error(able[at]), prediction.times[at])
+            racing = [a for a in known if prediction.times[a] == fastest[_same_error(able[a])]]
+            chances = dict(zip(racing, errors.best_chances(prediction.times[racing]), strict=True))
+            for rank, at in enumerate(known):
+                own = rank, chances.get(at, 0.0)
+                answers.append(self._answer(entry, able[at], prediction, at, assumed, level, own))
         failed = [(able[at], prediction.status[at]) for at in order if prediction.status[at]]
         failed += [(each, each.status) for each in variants if each.status]
         if not answers:
@@ -238,6 +232,14 @@ class Subject:
         except DseError:
             return None
         return tuple(move for move in advice.moves if move.helps)
+
+
+def _same_error(variant: Variant) -> str:
+    """Return a text that is equal for variants that differ only in the machine, as its clock."""
+    own = [
+        i for i in variant.inputs.items() if i[0] not in TABLE or TABLE[i[0]].lever != "designer"
+    ]
+    return repr((variant.defines, variant.block, own))
 
 
 def _reused_reads(prediction: Prediction, at: int) -> list[str]:
@@ -513,13 +515,10 @@ class KernelSubject(Subject):
             raise DseError(f"{self.title}: {names} must be at least 1: the grid has no blocks")
         return grid
 
-    def _study_workload(
-        self, best: AnswerOfVariant, blocks: Sequence[tuple[int, ...]], path: Path
-    ) -> str:
+    def _count_blocks(self, best: AnswerOfVariant, blocks: Sequence[Any], file: Path) -> str:
         from dse.cuda import kernel
         from dse.cuda.instruction_counts import join_blocks
 
-        file = path.with_suffix(".workload.toml")
         if file.exists():
             raise DseError(f"{file} exists already: name the study differently, or remove it")
         arguments = {n: float(v) for n, v in best.inputs.items() if n in self.argument_axes}

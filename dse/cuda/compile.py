@@ -243,8 +243,7 @@ def compile_source(
     entry: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str, list[str]]:
-    """Return machine code, the kernel's mangled name, and notes: headers that were missing, and
-    warnings of the assembler about registers.
+    """Return machine code, the kernel's mangled name, and missing headers or register warnings.
 
     ``entry`` may have template arguments (``scale<float>``). ``headers`` maps names to texts; any
     other header that is not a file counts as empty.
@@ -261,8 +260,8 @@ def compile_source(
     first: DseError | None = None
     while True:
         try:
-            log: list[str] = []
-            return *_run_nvrtc(source, name, flags, entry, texts, log), [*missing, *log]
+            cubin, lowered, notes = _run_nvrtc(source, name, flags, entry, texts)
+            return cubin, lowered, [*missing, *notes]
         except DseError as error:
             log = str(error)
             if "-minimal" in flags:
@@ -288,14 +287,9 @@ def compile_source(
 
 
 def _run_nvrtc(
-    source: str,
-    name: str,
-    flags: Sequence[str],
-    entry: str,
-    headers: Mapping[str, str],
-    notes: list[str] | None = None,
-) -> tuple[bytes, str]:
-    """Return machine code and the mangled name; append warnings about registers to ``notes``."""
+    source: str, name: str, flags: Sequence[str], entry: str, headers: Mapping[str, str]
+) -> tuple[bytes, str, list[str]]:
+    """Return machine code, the mangled name, and warnings about registers."""
     library, program = _library(), ctypes.c_void_p()
     names = [each.encode() for each in headers]
     texts = [each.encode() for each in headers.values()]
@@ -315,12 +309,10 @@ def _run_nvrtc(
         log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
         if failed:
             raise DseError(log or f"error {failed}")
-        if notes is not None:
-            notes += _REGISTER_WARNING.findall(log)
         name_ = ctypes.c_char_p()
         if entry and not library.nvrtcGetLoweredName(program, entry.encode(), ctypes.byref(name_)):
             entry = (name_.value or b"").decode()
-        return _read_output(program, "CUBIN"), entry
+        return _read_output(program, "CUBIN"), entry, _REGISTER_WARNING.findall(log)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 

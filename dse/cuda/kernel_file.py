@@ -400,8 +400,7 @@ def count_launch(
     if bounds and any(reads_size(general, "nctaid", axis) for axis in "xyz"):
         why = "the kernel takes any grid: assumed to have a thread for each element (else --grid)"
         assumed["blocks"] = why
-    warnings = [each for each in code.left_out if each.startswith("ptxas")]
-    if warnings:
+    if warnings := [each for each in code.left_out if each.startswith("ptxas")]:
         assumed["registers_per_thread"] = "; ".join(warnings)
     left_out = [each for each in code.left_out if each not in warnings]
     about: dict[str, Any] = {"origin": code.origin, "left_out": left_out, "declared": declared}

@@ -514,9 +514,7 @@ class KernelAnalysis:
             loop is None or not is_data_dependent(when, self.graph.loops[loop])
         )
         reads_memory = any(one.kind == "loaded" for one in atoms_of(when))
-        is_inside = reads_memory and (
-            self._is_in_function(block) or any(map(self._calls_slow_path, block.successors))
-        )
+        is_inside = reads_memory and any(self._rare_path(block, n) for n in block.successors)
         if is_decided and not is_inside and not self._differs_by_data(block, when):
             return indicator(when), indicator(negate(when))
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))
@@ -581,10 +579,6 @@ class KernelAnalysis:
 
     def _is_slow_path(self, block: BasicBlock) -> bool:
         return bool(block.body) and block.body[0].source_index >= self._slow_paths
-
-    def _calls_slow_path(self, number: int) -> bool:
-        calls = [one for one in self.graph.blocks[number].body if one.name == "CALL" and one.target]
-        return any(c.target - c.index + c.source_index >= self._slow_paths for c in calls)
 
     def _is_wait(self, loop: Loop) -> bool:
         """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address."""

@@ -93,13 +93,9 @@ def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
 
 
 def fold(text: str, width: int) -> str:
-    """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font.
-
-    An equation such as ``tile = 8`` stays on one line.
-    """
-    text = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    lines = textwrap.fill(text, max(8, int(width / _font_scale())))
-    return lines.replace("\N{NO-BREAK SPACE}", " ")
+    """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
+    joined = text.replace(" = ", "\N{NBSP}=\N{NBSP}")  # an equation stays on one line
+    return textwrap.fill(joined, max(8, int(width / _font_scale()))).replace("\N{NBSP}", " ")
 
 
 def label_with_unit(text: str, unit: str) -> str:

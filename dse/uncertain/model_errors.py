@@ -133,11 +133,10 @@ def learnt_interval(
 
     Without measured rows of the model, the interval is the widest interval of all models.
     """
-    tails = [(1 - level) / 2, (1 + level) / 2]
+    tails = [(1 - level) / 2, 0.5, (1 + level) / 2]
     known, of = _class_for(model, machine, limit_class(limits))
     every = [known] if known else [each for each in read_classes() if not each.machine]
-    levels = [tails[0], 0.5, tails[1]]
-    ends = np.exp([np.interp(levels, _file()[0], each.quantiles) for each in every])
+    ends = np.exp([np.interp(tails, _file()[0], each.quantiles) for each in every])
     about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 2].max())}
     about["median"] = float(np.median(ends[:, 1]))
     if known:
@@ -229,24 +228,16 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
     return math.exp(middle - down), math.exp(middle + up)
 
 
-def best_chances(times: Floats, kernels: Sequence[Any] = ()) -> Floats:
+def best_chances(times: Floats) -> Floats:
     """Return, for each variant, the probability that it is the fastest.
 
     Variants of one kernel on one GPU share most of the model's error, and the shared part does not
     change their order. The other part is assumed to be independent and lognormal, with the spread
     of variants in measured tuning spaces. The probability is an integral over the fastest time.
-    Variants with equal ``kernels`` share all of the error, so that the fastest of them wins.
 
     >>> best_chances(np.array([1.0, 1.0, 3.0])).round(2).tolist()
     [0.5, 0.5, 0.0]
-    >>> best_chances(np.array([1.0, 1.0, 1.01]), ["a", "b", "b"]).round(2).tolist()
-    [0.5, 0.5, 0.0]
     """
-    if kernels:
-        rows = [[k == other for k in kernels] for other in dict.fromkeys(kernels)]
-        best = np.array([np.where(row, times, np.inf).min() for row in rows])
-        wins = np.array(rows) & (times == best[:, None])
-        return (wins * (best_chances(best) / wins.sum(axis=1))[:, None]).sum(axis=0)
     logs = np.log(np.asarray(times, dtype=float))
     if logs.size < 2:
         return np.ones(logs.size)
