@@ -111,13 +111,13 @@ def study_text(tables: Mapping[str, Any], folder: Path, base: Path = Path()) -> 
 def _file_value(value: Any, base: Path, folder: Path) -> str:
     """Return a value as TOML; paths relative to ``base`` become relative to ``folder``."""
 
-    def moved(name: Any) -> Any:
+    def relative(name: Any) -> Any:
         is_file = isinstance(name, str) and (base / name).is_file()
         return os.path.relpath(base / name, folder) if is_file else name
 
     if isinstance(value, str):
-        value = " + ".join(moved(each) for each in value.split(" + "))
-    text = toml_value([moved(each) for each in value] if isinstance(value, list) else value)
+        value = " + ".join(map(relative, value.split(" + ")))
+    text = toml_value([*map(relative, value)] if isinstance(value, list) else value)
     if "sha256" in text:
         raise DseError("the study gives a table of many values: store the table in a file instead")
     return text

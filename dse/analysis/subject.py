@@ -101,8 +101,8 @@ class Subject:
         sizes = sorted([*blocks][:_STUDY_BLOCKS])
         file = path.with_suffix(".workload.toml")
         source = self.workload or self._count_blocks(best, [blocks[n] for n in sizes], file)
-        alike = {each.machine for each in known if each.model == best.model}
-        axes = {"machine": [name for name in machines if machine(name).name in alike]}
+        same_model = {each.machine for each in known if each.model == best.model}
+        axes = {"machine": [name for name in machines if machine(name).name in same_model]}
         axes |= ({} if self.workload else {"threads_per_block": sizes}) | self.quantity_axes
         tables = {"": {"model": best.model, "workload": source}, "axes": axes}
         tables |= {"set": self.quantities, "best": {"minimize": "time", "per": ["machine"]}}
@@ -236,9 +236,8 @@ class Subject:
 
 def _same_error(variant: Variant) -> str:
     """Return a text that is equal for variants that differ only in the machine, as its clock."""
-    own = [
-        i for i in variant.inputs.items() if i[0] not in TABLE or TABLE[i[0]].lever != "designer"
-    ]
+    inputs = variant.inputs.items()
+    own = [each for each in inputs if getattr(TABLE.get(each[0]), "lever", "") != "designer"]
     return repr((variant.defines, variant.block, own))
 
 
