@@ -103,7 +103,7 @@ class Subject:
         source = self.workload or self._count_blocks(best, [blocks[n] for n in sizes], file)
         same_model = {each.machine for each in known if each.model == best.model}
         axes = {"machine": [name for name in machines if machine(name).name in same_model]}
-        axes |= ({} if self.workload else {"threads_per_block": sizes}) | self.quantity_axes
+        axes |= ({"threads_per_block": sizes} if len(sizes) > 1 else {}) | self.quantity_axes
         tables = {"": {"model": best.model, "workload": source}, "axes": axes}
         tables |= {"set": self.quantities, "best": {"minimize": "time", "per": ["machine"]}}
         write_atomic(path, study_text(tables, path.parent).encode())

@@ -311,6 +311,14 @@ def test_an_analysis_of_a_kernel_is_written_as_a_study(run: Run, tmp_path: Path)
     assert "blocks.workload.toml exists already" in refused.stderr
 
 
+def test_a_kernel_with_a_block_of_its_own_is_written_as_a_study(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "gemm.toml"
+    words = (str(KERNELS / "gemm.cu"), "--machine", "a100_80", "--define", "TILE_K=8,16")
+    text = run("analyze", *words, "--out", str(out), "--json").stdout
+    (best,) = json.loads(run("optimum", str(out), "--json").stdout)["rows"]
+    assert best["time"] == pytest.approx(json.loads(text)[0]["time"], rel=1e-9)
+
+
 def test_an_analysis_of_a_workload_is_written_as_a_study(run: Run, tmp_path: Path) -> None:
     Path("own.toml").write_text((KERNELS / "options.toml").read_text())
     words = ("own.toml", "--machine", "a100_80,h100_sxm")
