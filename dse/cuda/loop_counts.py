@@ -510,7 +510,7 @@ class KernelAnalysis:
             loop is None or not is_data_dependent(when, self.graph.loops[loop])
         )
         reads_memory = any(one.kind == "loaded" for one in atoms_of(when))
-        is_inside = reads_memory and self._is_in_function(block)
+        is_inside = reads_memory and any(self._rare_path(block, n) for n in block.successors)
         if is_decided and not is_inside and not self._differs_by_data(block, when):
             return indicator(when), indicator(negate(when))
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symbolic.answer import PREFIXED_UNITS
+from symbolic.answer import PREFIXED_UNITS, common_prefix
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE, text_unit
 
@@ -28,7 +28,7 @@ _TICK_DIGITS = 4
 #: Whole numbers below this limit are written in full in a tick label.
 _MAX_WHOLE = 1e9
 #: Colours of a map are logarithmic if the largest value exceeds the smallest by this factor.
-_LOG_COLOR_RATIO = 30.0
+_LOG_COLOR_RATIO = 10.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
 #: Ratios of neighbours on a geometric axis differ at most by this factor.
@@ -94,7 +94,8 @@ def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
 
 def fold(text: str, width: int) -> str:
     """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
-    return textwrap.fill(text, max(8, int(width / _font_scale())))
+    joined = text.replace(" = ", "\N{NBSP}=\N{NBSP}")  # an equation stays on one line
+    return textwrap.fill(joined, max(8, int(width / _font_scale()))).replace("\N{NBSP}", " ")
 
 
 def label_with_unit(text: str, unit: str) -> str:
@@ -134,7 +135,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
     The scale is logarithmic if the variable is an axis of a study with geometric values, or if
     ``span``, the ratio of the largest to the smallest value, is given.
     """
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
 
     from dse.plots.ticks import fit_ticks
 
@@ -149,7 +150,13 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(_number_formatter(",.6g"))
     if unit in _PREFIXED_UNITS and finite.size and (span or not 0.1 <= most < 1e4):
-        axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+        several, (factor, letters) = EngFormatter(unit=unit, sep=" "), common_prefix([most], unit)
+
+        def label(value: float, _: int) -> str:
+            one_prefix = f"{value / factor:.6g} {letters}{unit}"  # unless the scale has decades
+            return several(value) if axis.get_scale() == "log" or not value else one_prefix
+
+        axis.set_major_formatter(FuncFormatter(label))
         words = words.removesuffix(f"[{unit}]").rstrip()  # the number at each tick has the unit
     elif most >= 1e5 and not span:
         axis.set_major_formatter(EngFormatter(sep=" "))

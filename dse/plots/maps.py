@@ -26,6 +26,7 @@ from dse.plots.data import (
     is_numeric,
     needed_quantities,
     plot_data,
+    study_text,
 )
 from dse.plots.style import GREY, STYLES, UNIFORM, Style, distinct_styles
 from dse.study.study import StudyData
@@ -83,6 +84,7 @@ def heatmap(
         set_title(ax, axis_label(ds[quantity]))
     else:
         cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
+        set_title(ax, study_text(ds, source))
     handles += cells.draw_cells(feasible & np.isnan(values), "no value", STYLES["no value"])
     handles += cells.draw_cells(feasible & np.isinf(values), "infinite", STYLES["infinite"])
     if goal is not None:
@@ -275,7 +277,8 @@ class _Cells:
         for axis in (self.over, self.by):
             labels = self.ds[axis].values.tolist()
             at.append(labels.index(best[axis]) if isinstance(best[axis], str) else best[axis])
-        return self.ax.plot([at[0]], [at[1]], label=text, **STYLES["optimum"].mark_options(16))[0]
+        style = STYLES["optimum"].mark_options(16) | {"clip_on": False}
+        return self.ax.plot([at[0]], [at[1]], label=text, **style)[0]
 
 
 def _draw_borders(

@@ -58,7 +58,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInterval:
-    """Interval of measured / predicted time, with the probability ``level``.
+    """Interval of measured / predicted time, with the probability ``level``, and its median.
 
     The interval comes from ``rows`` measured rows of the class ``of`` on ``machines``. ``is_known``
     is True if kernels of this class were measured on the machine itself.
@@ -66,6 +66,7 @@ class ErrorInterval:
 
     low: float
     high: float
+    median: float
     level: float
     rows: int
     is_known: bool
@@ -132,11 +133,12 @@ def learnt_interval(
 
     Without measured rows of the model, the interval is the widest interval of all models.
     """
-    tails = [(1 - level) / 2, (1 + level) / 2]
+    tails = [(1 - level) / 2, 0.5, (1 + level) / 2]
     known, of = _class_for(model, machine, limit_class(limits))
     every = [known] if known else [each for each in read_classes() if not each.machine]
     ends = np.exp([np.interp(tails, _file()[0], each.quantiles) for each in every])
-    about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 1].max())}
+    about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 2].max())}
+    about["median"] = float(np.median(ends[:, 1]))
     if known:
         about["machines"] = known.machines
     rows, is_known = (known.rows, bool(known.machine)) if known else (0, False)

@@ -23,6 +23,7 @@ from dse.analysis.launch import block_shapes, source_launch
 from dse.analysis.prediction import predict
 from dse.catalog.entries import machine
 from dse.uncertain import model_errors as errors
+from symbolic.answer import value_text
 from symbolic.quantities import TABLE
 from tests.long import long
 
@@ -289,8 +290,12 @@ def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> Non
 def test_a_prediction_outside_its_interval_says_on_which_side(run: Run) -> None:
     words = ("analyze", str(KERNELS / "triad.toml"), "--block", "256", "--machine")
     record = answers(run, *words[1:], "h100_sxm")[0]
-    assert record["time"] < record["time_low"]
-    assert "which mostly take longer than predicted" in run(*words, "h100_sxm").stdout
+    assert record["time"] < record["time_low"] < record["time_expected"] < record["time_high"]
+    text = run(*words, "h100_sxm").stdout
+    assert "which mostly take longer than predicted" in text
+    title = text.splitlines()[0]
+    assert f": expect about {value_text(record['time_expected'], 's')} (90 % between " in title
+    assert title.endswith(f"; the model alone predicts {value_text(record['time'], 's')}")
     assert "than predicted" not in run(*words, "a100_80").stdout
 
 
@@ -364,6 +369,22 @@ def test_macros_are_variants_with_numbers(run: Run) -> None:
     records = answers(run, str(KERNELS / "gemm.cu"), *words)
     assert {record["defines"]["TILE_K"] for record in records} == {8, 16}
     assert [record["rank"] for record in records] == [1, 2]
+
+
+def test_variants_that_differ_only_in_the_clock_share_the_error(run: Run) -> None:
+    """The slower clock of the same block cannot win; the faster one competes with other blocks."""
+    words = (str(KERNELS / "options.toml"), "--machine", "h100_sxm", "--block", "128")
+    axis = ("--block", "256", "--axis", "core_clock=1.35GHz,1.98GHz")
+    chances = {
+        (*each["block"], each["inputs"]["core_clock"]): each["chance"]
+        for each in answers(run, *words, *axis)
+    }
+    assert chances[128, 1.35e9] == chances[256, 1.35e9] == 0
+    assert 0 < chances[128, 1.98e9] < 1
+    assert chances[128, 1.98e9] + chances[256, 1.98e9] == pytest.approx(1)
+    text = run("analyze", *words, *axis).stdout
+    assert "1.98 GHz" in text
+    assert "e+09" not in text
 
 
 def test_problem_sizes_are_ranked_each_by_itself(run: Run) -> None:
@@ -456,6 +477,22 @@ def test_shapes_are_whole_warps() -> None:
         assert len({*shapes}) == len(shapes)
         assert all(math.prod(shape) % 32 == 0 for shape in shapes)
         assert all(math.prod(shape) <= 1024 for shape in shapes)
+    assert (16, 4, 4) in set(block_shapes("xyz", (256,)))  # also where the usual block is flat
+    assert {len(shape) for shape in block_shapes("xy", (16, 16))} == {2}
+
+
+@pytest.mark.parametrize(
+    ("loop", "sizes"),
+    [
+        ("for (int s = blockDim.x / 2; s > 0; s >>= 1)", 6),
+        ("for (int s = blockDim.x >> 1; s; s /= 2)", 6),
+        ("for (int s = 1; s < blockDim.x; s *= 2)", 6),
+        ("for (int i = threadIdx.x; i < n; i += blockDim.x)", 16),
+        ("for (int i = threadIdx.x; i < blockDim.x / 32; i++)", 16),
+    ],
+)
+def test_a_block_that_is_halved_has_powers_of_two(loop: str, sizes: int) -> None:
+    assert len(list(block_shapes("x", (256,), loop))) == sizes
 
 
 # --- intervals

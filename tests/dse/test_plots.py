@@ -983,3 +983,41 @@ def test_tails_have_a_colour_for_an_axis_and_dashes_for_another() -> None:
     assert len({*looks.values()}) == len(looks) == 15
     assert len({color for color, _ in looks.values()}) == 5
     assert len({dashes for _, dashes in looks.values()}) == 3
+
+
+def test_ticks_share_one_prefix_on_a_linear_scale() -> None:
+    clocks = energy(axes={"core_clock": {"start": "0.5 GHz", "stop": "1.9 GHz", "step": "0.1 GHz"}})
+    ax = plots.lines(clocks, "time")
+    ax.figure.draw_without_rendering()
+    texts = [label.get_text() for label in ax.get_xticklabels()]
+    assert texts
+    assert all(text.endswith(" GHz") for text in texts)
+
+
+def test_titles_name_the_kernel_and_keep_equations_together() -> None:
+    path = EXAMPLES / "kernels" / "triad.toml"
+    study = dse.Study(
+        model="occupancy + latency_roofline + footprint", machine="h100_sxm", workload=str(path),
+        axes={"core_clock": ["1 GHz", "1.5 GHz"], "mem_bandwidth": ["2 TB/s", "3 TB/s"]},
+        set={"threads_per_block": 256}, outputs=["time"],
+    )  # fmt: skip
+    for ax in (plots.lines(study, "time"), plots.heatmap(study, "time", minimize="time")):
+        assert "kernels.cu (triad), compiled for sm_80, h100_sxm" in title_text(ax)
+        assert "threads_per_block = 256" in ax.get_title()  # on one line
+    (star,) = (each for each in ax.get_lines() if each.get_label() == "minimum of time")
+    assert not star.get_clip_on()
+
+
+def test_colours_are_logarithmic_above_a_factor_of_ten() -> None:
+    for most, kind in ((9.0, Normalize), (11.0, LogNorm)):
+        ds = xr.Dataset({"time": (("a", "b"), [[1.0, 2.0], [3.0, most]])})
+        ds = ds.assign_coords(a=[1, 2], b=[1, 2])
+        (mesh,) = (each for each in plots.heatmap(ds, "time").collections)
+        assert type(mesh.norm) is kind
+
+
+def test_a_random_output_is_drawn_by_its_mean() -> None:
+    study = energy(random={"mem_latency": "normal: 600 cycles, 10 %"}, outputs=["mean(time)"])
+    ds = study.run()
+    _, drawn = line(plots.lines(study, "time", over="active_sms"), "1 GHz")
+    assert np.allclose(drawn, ds["mean(time)"].sel(core_clock=1e9))
