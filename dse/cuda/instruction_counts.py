@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dse.cuda.control_flow import ControlFlowGraph
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
 from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms
 from dse.cuda.launch_shape import AXES, LaunchSizes, required_sizes, size_atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
-from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
+from dse.cuda.memory_accesses import BANKS, MemoryAccess, MemoryAccesses
 from dse.cuda.source import demangle
 from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
@@ -400,7 +401,7 @@ def count_kernel(
     inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes", "atomic_words"), address_inputs)
     lane_inputs = _union(each.lane_inputs for each in device)
     inputs |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lane_inputs)
-    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes")
+    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes", "reread_bytes")
     inputs |= dict.fromkeys(footprint_names, address_inputs | run_inputs)
     inputs["bytes_per_thread"] = run_inputs
     values, formulas = {}, {}
@@ -430,10 +431,14 @@ def count_kernel(
         values["bytes_per_thread"] = round(width / requests, 6)
         if len({access_width(each.instruction) for each in in_global}) == 1:  # all widths are equal
             del inputs["bytes_per_thread"]
-    strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
+    strength, inputs["mem_strength"] = _mean_over_blocks(
+        analysis, tally, _loads_in_flight(analysis, tally)
+    )
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
-    distance, required = _mean_over_blocks(analysis, tally, _dependency_distances)
+    distance, required = _mean_over_blocks(
+        analysis, tally, _in_each_block(analysis, _dependency_distances)
+    )
     values["dependency_distance"], inputs["dependency_distance"] = round(distance, 6), required
     numbers = {
         kind: sum(many * launch.mean_per_warp(runs) for (_, runs), many in by.items())
@@ -441,7 +446,9 @@ def count_kernel(
     }
     numbers["all"] = sum(numbers.values())
     numbers |= {"flops": flops, "floating": floating}
-    numbers["ilp"] = round(_mean_over_blocks(analysis, tally, _parallelism)[0], 6)
+    numbers["ilp"] = round(
+        _mean_over_blocks(analysis, tally, _in_each_block(analysis, _parallelism))[0], 6
+    )
     by_kind: dict[str, float] = defaultdict(float)
     for each in memory.accesses:
         by_kind[each.instruction.kind] += each.requests_per_warp
@@ -458,7 +465,14 @@ def count_kernel(
         ("shared_wavefronts", shared, "assumed contiguous, without bank conflicts"),
     ):
         total, known = sum(a.requests_per_warp for a in accesses), _known_sectors(accesses)[0]
-        if total > known:
+        random = sum(a.requests_per_warp for a in accesses if a.is_random)
+        if random:
+            waves = sum(a.requests_per_warp * a.wavefronts for a in accesses if a.is_random)
+            assumed[name] = (
+                f"{random / total:.0%} of the accesses depend on loaded data: assumed random, "
+                f"{waves / random:.3g} wavefronts each (1 without bank conflicts, at most {BANKS})"
+            )
+        elif total > known:
             assumed[name] = (
                 f"the addresses of {1 - known / total:.0%} of the accesses are unknown: "
                 f"{assumption}"
@@ -580,46 +594,78 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
         yield "fp_fused_insts" if instruction.name in _FUSED else "narrow_fp_insts"
     if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
         yield _LONG_LATENCY[instruction.name]
+    if instruction.opcode.startswith("IMAD"):  # UIMAD runs on the uniform datapath
+        yield "imad_insts"
 
 
 _EXTRA_QUANTITIES: tuple[str, ...] = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
-_EXTRA_QUANTITIES += ("warp_tensor_flops",)
+_EXTRA_QUANTITIES += ("warp_tensor_flops", "imad_insts")
 _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 
 def _mean_over_blocks(
-    analysis: KernelAnalysis,
-    tally: Tally,
-    measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
+    analysis: KernelAnalysis, tally: Tally, parts: Iterable[tuple[int, float, float]]
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on."""
+    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on.
+
+    ``parts`` are numbers of blocks, values and their weights.
+    """
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
-    for number in analysis.block_runs:
-        for value, share in measure(analysis.graph.blocks[number].body):
-            total += value * share * tally.mean_block_runs(number)
-            weight += share * tally.mean_block_runs(number)
-            values.add(value)
-            inputs |= tally.required_inputs(analysis.block_runs[number])
+    for number, value, share in parts:
+        total += value * share * tally.mean_block_runs(number)
+        weight += share * tally.mean_block_runs(number)
+        values.add(value)
+        inputs |= tally.required_inputs(analysis.block_runs[number])
     if len(values) < 2:  # equal values: the weights do not matter
         inputs = frozenset()
     return (total / weight if weight else 1.0), inputs
 
 
-def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of loads in flight when a loaded value is first used, and weight 1."""
-    waiting: set[str] = set()
-    many = 0
-    for one in body:
-        if waiting and not waiting.isdisjoint(_REGISTER.findall(one.text)):
-            yield many, 1.0
-            waiting, many = set(), 0
-        if one.kind == "global_load":
-            waiting |= set(one.results)
-            many += 1
-    if many:
-        yield many, 1.0
+def _in_each_block(
+    analysis: KernelAnalysis,
+    measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
+) -> Iterator[tuple[int, float, float]]:
+    for number in analysis.block_runs:
+        for value, share in measure(analysis.graph.blocks[number].body):
+            yield number, value, share
+
+
+def _loads_in_flight(analysis: KernelAnalysis, tally: Tally) -> Iterator[tuple[int, float, float]]:
+    """Yield the number of loads in flight when a loaded value is first used, its block, and 1.
+
+    Loads stay in flight across a branch that does not use them, but not into or out of a loop.
+    """
+    graph, runs = analysis.graph, {n: tally.mean_block_runs(n) for n in analysis.block_runs}
+    in_flight: dict[int, tuple[set[str], int]] = {}
+    followed = set[int]()
+    for number in filter(runs.__contains__, graph.reverse_postorder):
+        before = _usual_predecessor(graph, runs, number)
+        waiting, many = in_flight.get(before, (set(), 0))
+        followed.add(before)
+        for one in graph.blocks[number].body:
+            if waiting and not waiting.isdisjoint(_REGISTER.findall(one.text)):
+                yield number, many, 1.0
+                waiting, many = set(), 0
+            if one.kind == "global_load":
+                waiting, many = waiting | {*one.results}, many + 1
+        in_flight[number] = waiting, many
+    for number, (_, many) in in_flight.items():
+        if many and number not in followed:
+            yield number, many, 1.0
+
+
+def _usual_predecessor(graph: ControlFlowGraph, runs: Mapping[int, float], number: int) -> int:
+    """Return the block of the same loop from which most runs of a block come; -1 if none is."""
+    loop, blocks = graph.innermost_loops.get(number), graph.blocks
+    every = [n for n in blocks[number].predecessors if n in runs]
+    for before in () if number in graph.loops else every:
+        others = [n for n in every if n != before and len(blocks[n].successors) == 1]
+        coming = min(runs[before], runs[number] - sum(runs[n] for n in others))
+        if graph.innermost_loops.get(before) == loop and 2 * coming > runs[number]:
+            return before
+    return -1
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
