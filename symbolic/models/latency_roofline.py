@@ -134,7 +134,7 @@ def fp_time(
     launch_warps, warp_size, fp_insts, imad_insts, cores_per_sm, int_units_per_sm, busy_sms,
     core_clock,
 ):  # fmt: skip
-    """Time of the FP32 pipe, of which a part (``int_units_per_sm``) also multiplies integers. [s]"""
+    """Time of the FP32 pipe; a part of it (``int_units_per_sm``) also multiplies integers. [s]"""
     cycles = maximum((fp_insts + imad_insts) / cores_per_sm, imad_insts / int_units_per_sm)
     return launch_warps * warp_size * cycles / (busy_sms * core_clock)
 
