@@ -17,8 +17,7 @@ spaces get worse: the 90th percentile of the slowdown is 1.18 instead of 1.11.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Conflicts of atomics in shared memory, blocks of uneven work, and the partial last wave are not
-modelled. Join with ``occupancy``.
+Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
 next level, a larger share of each request misses the cache.

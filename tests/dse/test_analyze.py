@@ -99,7 +99,7 @@ def test_moves_of_instruction_counts_end_at_ten_percent_fewer() -> None:
 
 
 def test_intervals_do_not_jump_where_two_classes_are_nearly_tied() -> None:
-    """Shares of 86 and 83 % have another largest class than 83 and 86 %, and almost one interval."""
+    """A little more of the one share or the other gives another class, and almost one interval."""
     near, other, tie, far = (
         errors.learnt_interval(DEFAULT, "a100_40", {"issue": compute, "dram": dram}, 0.9)
         for compute, dram in ((0.85, 0.849), (0.849, 0.85), (0.85, 0.85), (0.9, 0.8))
