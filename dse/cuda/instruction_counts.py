@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dse.cuda.control_flow import ControlFlowGraph
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
 from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms
 from dse.cuda.launch_shape import AXES, LaunchSizes, required_sizes, size_atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
-from dse.cuda.memory_accesses import BANKS, MemoryAccess, MemoryAccesses
+from dse.cuda.memory_accesses import RANDOM_WAVEFRONTS, MemoryAccess, MemoryAccesses
 from dse.cuda.source import demangle
 from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
@@ -431,13 +430,13 @@ def count_kernel(
         values["bytes_per_thread"] = round(width / requests, 6)
         if len({access_width(each.instruction) for each in in_global}) == 1:  # all widths are equal
             del inputs["bytes_per_thread"]
-    strength, inputs["mem_strength"] = _mean_over_blocks(
-        analysis, tally, _loads_in_flight(analysis, tally)
-    )
+    bodies = {number: analysis.graph.blocks[number].body for number in analysis.block_runs}
+    waits = _loads_in_flight(analysis, tally)
+    strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, waits)
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
     distance, required = _mean_over_blocks(
-        analysis, tally, _in_each_block(analysis, _dependency_distances)
+        analysis, tally, {n: _dependency_distances(body) for n, body in bodies.items()}
     )
     values["dependency_distance"], inputs["dependency_distance"] = round(distance, 6), required
     numbers = {
@@ -446,9 +445,8 @@ def count_kernel(
     }
     numbers["all"] = sum(numbers.values())
     numbers |= {"flops": flops, "floating": floating}
-    numbers["ilp"] = round(
-        _mean_over_blocks(analysis, tally, _in_each_block(analysis, _parallelism))[0], 6
-    )
+    parallel = {n: _parallelism(body) for n, body in bodies.items()}
+    numbers["ilp"] = round(_mean_over_blocks(analysis, tally, parallel)[0], 6)
     by_kind: dict[str, float] = defaultdict(float)
     for each in memory.accesses:
         by_kind[each.instruction.kind] += each.requests_per_warp
@@ -465,12 +463,11 @@ def count_kernel(
         ("shared_wavefronts", shared, "assumed contiguous, without bank conflicts"),
     ):
         total, known = sum(a.requests_per_warp for a in accesses), _known_sectors(accesses)[0]
-        random = sum(a.requests_per_warp for a in accesses if a.is_random)
+        random = sum(a.requests_per_warp for a in accesses if a.wavefronts == RANDOM_WAVEFRONTS)
         if random:
-            waves = sum(a.requests_per_warp * a.wavefronts for a in accesses if a.is_random)
             assumed[name] = (
                 f"{random / total:.0%} of the accesses depend on loaded data: assumed random, "
-                f"{waves / random:.3g} wavefronts each (1 without bank conflicts, at most {BANKS})"
+                "3.53 wavefronts each (1 without bank conflicts, at most 32)"
             )
         elif total > known:
             assumed[name] = (
@@ -604,68 +601,52 @@ _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 
 def _mean_over_blocks(
-    analysis: KernelAnalysis, tally: Tally, parts: Iterable[tuple[int, float, float]]
+    analysis: KernelAnalysis, tally: Tally, measured: Mapping[int, Iterable[tuple[float, float]]]
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on.
-
-    ``parts`` are numbers of blocks, values and their weights.
-    """
+    """Return the mean of values of blocks, weighted by runs, and the inputs of the mean."""
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
-    for number, value, share in parts:
-        total += value * share * tally.mean_block_runs(number)
-        weight += share * tally.mean_block_runs(number)
-        values.add(value)
-        inputs |= tally.required_inputs(analysis.block_runs[number])
+    for number, pairs in measured.items():
+        for value, share in pairs:
+            total += value * share * tally.mean_block_runs(number)
+            weight += share * tally.mean_block_runs(number)
+            values.add(value)
+            inputs |= tally.required_inputs(analysis.block_runs[number])
     if len(values) < 2:  # equal values: the weights do not matter
         inputs = frozenset()
     return (total / weight if weight else 1.0), inputs
 
 
-def _in_each_block(
-    analysis: KernelAnalysis,
-    measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
-) -> Iterator[tuple[int, float, float]]:
-    for number in analysis.block_runs:
-        for value, share in measure(analysis.graph.blocks[number].body):
-            yield number, value, share
-
-
-def _loads_in_flight(analysis: KernelAnalysis, tally: Tally) -> Iterator[tuple[int, float, float]]:
-    """Yield the number of loads in flight when a loaded value is first used, its block, and 1.
+def _loads_in_flight(
+    analysis: KernelAnalysis, tally: Tally
+) -> dict[int, list[tuple[float, float]]]:
+    """Return, by block, the loads in flight when a loaded value is first used, each with weight 1.
 
     Loads stay in flight across a branch that does not use them, but not into or out of a loop.
     """
-    graph, runs = analysis.graph, {n: tally.mean_block_runs(n) for n in analysis.block_runs}
+    graph, loops = analysis.graph, analysis.graph.innermost_loops
+    runs = {number: tally.mean_block_runs(number) for number in analysis.block_runs}
+    result: dict[int, list[tuple[float, float]]] = {number: [] for number in runs}
     in_flight: dict[int, tuple[set[str], int]] = {}
     followed = set[int]()
-    for number in filter(runs.__contains__, graph.reverse_postorder):
-        before = _usual_predecessor(graph, runs, number)
-        waiting, many = in_flight.get(before, (set(), 0))
-        followed.add(before)
+    for number in filter(runs.get, graph.reverse_postorder):
+        comes, waiting, many = graph.blocks[number].predecessors, set[str](), 0
+        inside = all(loops.get(n) == loops.get(number) for n in comes)
+        if inside and number not in graph.loops and (usual := [n for n in comes if n in in_flight]):
+            before = max(usual, key=lambda n: runs[n] / len(graph.blocks[n].successors))
+            waiting, many = in_flight[before]
+            followed.add(before)
         for one in graph.blocks[number].body:
             if waiting and not waiting.isdisjoint(_REGISTER.findall(one.text)):
-                yield number, many, 1.0
+                result[number].append((many, 1.0))
                 waiting, many = set(), 0
             if one.kind == "global_load":
                 waiting, many = waiting | {*one.results}, many + 1
         in_flight[number] = waiting, many
-    for number, (_, many) in in_flight.items():
-        if many and number not in followed:
-            yield number, many, 1.0
-
-
-def _usual_predecessor(graph: ControlFlowGraph, runs: Mapping[int, float], number: int) -> int:
-    """Return the block of the same loop from which most runs of a block come; -1 if none is."""
-    loop, blocks = graph.innermost_loops.get(number), graph.blocks
-    every = [n for n in blocks[number].predecessors if n in runs]
-    for before in () if number in graph.loops else every:
-        others = [n for n in every if n != before and len(blocks[n].successors) == 1]
-        coming = min(runs[before], runs[number] - sum(runs[n] for n in others))
-        if graph.innermost_loops.get(before) == loop and 2 * coming > runs[number]:
-            return before
-    return -1
+    for number in in_flight.keys() - followed:
+        result[number] += [(in_flight[number][1], 1.0)] * (in_flight[number][1] > 0)
+    return result
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dse.cuda.instructions import GLOBAL, SHARED, Instruction, access_width, split_operands
+from dse.cuda.instructions import GLOBAL, Instruction, access_width, split_operands
 from dse.cuda.integer_expressions import (
     FALSE,
     ONE,
@@ -55,6 +55,8 @@ from stochastic import sizes
 SECTOR, WORD = 32, 4
 #: BANKS: number of banks of shared memory. QUARTERS: number of sectors of a cache line.
 BANKS, QUARTERS = 32, 4
+#: Mean of the largest number of 32 lanes at one bank, if each lane has a random bank.
+RANDOM_WAVEFRONTS = 3.533
 
 Lanes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -105,23 +107,6 @@ def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -
     lanes = active.reshape(shape)
     most = _max_per_bank(_touched_pieces(addresses.reshape(shape), lanes, width, WORD), BANKS)
     return (most * lanes.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
-
-
-@functools.lru_cache(maxsize=1)
-def _random_wavefronts() -> npt.NDArray[np.float64]:
-    """Return the mean of the largest number of lanes at one bank, by the number of random lanes.
-
-    >>> _random_wavefronts()[[0, 1, 2, 32]].round(3).tolist()
-    [0.0, 1.0, 1.031, 3.533]
-    """
-    lanes = np.arange(BANKS + 1)
-    factorials = np.array([math.factorial(each) for each in lanes], dtype=float)
-    result = np.zeros(BANKS + 1)
-    for most in lanes:  # the chance that no bank has more than this number of lanes
-        counts = np.polynomial.polynomial.polypow((1 / factorials)[: most + 1], BANKS, BANKS**2)
-        chance = np.pad(counts, (0, BANKS))[lanes] * factorials / float(BANKS) ** lanes
-        result += np.where(lanes > most, 1 - chance, 0)
-    return result
 
 
 def _active_groups(active: Mask, groups: int) -> Any:
@@ -310,7 +295,7 @@ class MemoryAccess:
 
     ``runs`` is the instruction's block and number of runs. ``sectors`` is None if the address
     depends on data; ``wavefronts`` then assumes contiguous addresses, or random ones in shared
-    memory if they depend on loaded data (``is_random``). Active lanes request
+    memory if they depend on loaded data. Active lanes request
     ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. Atomics change
     ``atomic_words`` words. The guard depends on the inputs ``lane_inputs``, the addresses depend on
     ``address_inputs``.
@@ -328,7 +313,6 @@ class MemoryAccess:
     address_inputs: frozenset[Atom]
     is_guard_known: bool
     is_footprint_known: bool
-    is_random: bool = False
 
     @property
     def bytes(self) -> float:
@@ -366,8 +350,8 @@ class MemoryAccesses:
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch, self._array_bytes)
         self._atomics = Footprints(launch, self._array_bytes)
-        #: Bytes loaded in each phase of a block (:meth:`_phase`).
-        self._phases: dict[tuple[int | None, int], Footprints] = {}
+        #: Loads of each outermost loop (None: outside).
+        self._phases = defaultdict[int | None, Footprints](lambda: Footprints(launch, array_bytes))
         #: Sizes of the arrays with atomics at unknown addresses, by argument.
         self._atomic_limits: dict[int | None, float] = {}
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
@@ -405,10 +389,10 @@ class MemoryAccesses:
             if sectors is not None:
                 most = min(most, SECTOR * sectors * many * len(self.launch.active))
             is_known = self._footprints.add(address, width, most, direction)
-            if direction == "load":
-                empty = Footprints(self.launch, self._array_bytes)
-                phase = self._phases.setdefault(self._phase(one, block), empty)
-                phase.add(address, width, most, direction)
+            phase, outer = None, self.analysis.graph.innermost_loops.get(block)
+            while outer is not None:
+                phase, outer = outer, self.analysis.graph.loops[outer].parent
+            self._phases[phase].add(address, width, most, direction)
             if one.kind == "atomic":
                 self._atomics.add(address, width, most, direction)
         if one.kind == "atomic":
@@ -427,7 +411,6 @@ class MemoryAccesses:
             address_inputs=address_inputs,
             is_guard_known=is_guard_known,
             is_footprint_known=is_known,
-            is_random=one.kind in SHARED and address is not None and _is_random(address[0]),
         )
         self.accesses.append(request)
         warps = len(self.launch.active)
@@ -443,14 +426,6 @@ class MemoryAccesses:
             self._unknown_accesses[direction, address] = max(distinct, before)
         elif one.kind == "local_store":  # counted once, however often it is written
             self._local_bytes += request.bytes * min(many, 1.0) * warps
-
-    def _phase(self, one: Instruction, block: int) -> tuple[int | None, int]:
-        """Return the outermost loop of an instruction; outside loops, None and barriers passed."""
-        head, outer = None, self.analysis.graph.innermost_loops.get(block)
-        while outer is not None:
-            head, outer = outer, self.analysis.graph.loops[outer].parent
-        instructions = self.analysis.instructions() if head is None else ()
-        return head, sum(each.name == "BAR" and each.index < one.index for *_, each in instructions)
 
     def _bulk_bytes(self, one: Instruction, block: int, place: int) -> float | None:
         """Return the number of bytes of a bulk copy (16 × its last operand); None if unknown."""
@@ -518,9 +493,9 @@ class MemoryAccesses:
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
         footprints = {"block_bytes": (of_block, threads, "threads_per_block")}
-        loaded = [each.loaded_bytes() for each in (*self._phases.values(), self._footprints)]
-        reread = sum(loaded[:-1]) - loaded[-1]
-        if len(loaded) > 2 and reread.sum() > SECTOR:
+        reread = sum(each.direction_bytes("load", False) for each in self._phases.values())
+        reread = reread - self._footprints.direction_bytes("load", False)
+        if reread.sum() > SECTOR:
             footprints["reread_bytes"] = reread, threads, "threads_per_block"
         if blocks is not None:
             of_launch = self._footprints.total_bytes(all_blocks=True)
@@ -602,9 +577,8 @@ class MemoryAccesses:
                 strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
             every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
             lanes = every.mean(every.active.sum(axis=-1))
-            if shared and _is_random(variable):
-                waves = every.mean(_random_wavefronts()[every.active.sum(axis=-1)])
-                return None, waves, every.min_sectors(access[0]), lanes
+            if shared and variable and any(one.kind == "loaded" for one in variable.atoms()):
+                return None, min(lanes, RANDOM_WAVEFRONTS), every.min_sectors(access[0]), lanes
             if rest is None:  # unknown addresses are assumed to be contiguous
                 row = access[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
                 return None, *_mean_cost(every, row, *access)[1:], lanes
@@ -616,11 +590,6 @@ class MemoryAccesses:
 
         key = atom_expr("requests", variable or ZERO, guard)
         return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)
-
-
-def _is_random(address: IntExpr | None) -> bool:
-    """True if an address depends on data that the kernel loads."""
-    return address is not None and any(one.kind == "loaded" for one in address.atoms())
 
 
 def _matrix_share(instruction: Instruction) -> float:
@@ -831,14 +800,10 @@ class Footprints:
 
     def total_bytes(self, *, all_blocks: bool) -> FixedAndGrowing:
         """Return the bytes that one block or, with ``all_blocks``, all blocks touch."""
-        loaded, stored = (self._direction_bytes(each, all_blocks) for each in ("load", "store"))
+        loaded, stored = (self.direction_bytes(each, all_blocks) for each in ("load", "store"))
         return loaded + stored
 
-    def loaded_bytes(self) -> FixedAndGrowing:
-        """Return the bytes that one block loads."""
-        return self._direction_bytes("load", False)
-
-    def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
+    def direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
         """Return the bytes loaded or stored, limited for each array to the range touched."""
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1

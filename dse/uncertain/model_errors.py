@@ -35,7 +35,7 @@ LAUNCH_BYTES = {"launch_bytes", "dram_bytes"}  # if they are assumed, a time has
 #: Class of a kernel, by the limit with the largest share of its time; other limits: ``compute``.
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
 #: A class has no weight in an interval if its share is below this share of the largest one.
-_NEARLY = 0.9
+_NEARLY, _TINY = 0.9, 1e-12
 #: The law of the fastest time is integrated at _POINTS points, up to _REACH standard deviations.
 _POINTS, _REACH = 2001, 8.0
 
@@ -127,26 +127,6 @@ def _class_for(model: str, machine: str, limit: str) -> tuple[ErrorClass | None,
     return None, f"no measured rows of the model {model}; the widest interval of all models"
 
 
-def _class_weights(limits: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of the classes whose largest shares are nearly the largest of all.
-
-    A class has no weight if its share is 10 % below the largest one.
-
-    >>> _class_weights({"dram": 0.9, "issue": 0.4}), _class_weights({"l1": 0.8, "dram": 0.8})
-    ({'dram': 1.0}, {'compute': 0.5, 'dram': 0.5})
-    """
-    classes: dict[str, float] = {}
-    for name, share in sorted(limits.items(), key=lambda item: -item[1]):
-        classes.setdefault(limit_class({name: share}), share)
-    classes.pop("", None)
-    top = max(classes.values(), default=0.0)
-    near = {
-        name: share - _NEARLY * top for name, share in classes.items() if share >= _NEARLY * top
-    }
-    total = sum(near.values())
-    return {name: weight / total for name, weight in near.items()} if total else {"": 1.0}
-
-
 def learnt_interval(
     model: str, machine: str, limits: Mapping[str, float], level: float
 ) -> ErrorInterval:
@@ -155,12 +135,18 @@ def learnt_interval(
     Without measured rows of the model, the interval is the widest interval of all models. If two
     classes are nearly tied, the ends are weighted means, so that they do not jump.
     """
-    tails, weights = [(1 - level) / 2, (1 + level) / 2], _class_weights(limits)
-    near = [_class_for(model, machine, name) for name in weights]
-    known, of = near[0][0], " or ".join(dict.fromkeys(text for _, text in near))
-    every = [k for k, _ in near if k] or [each for each in read_classes() if not each.machine]
-    logs = np.array([np.interp(tails, _file()[0], each.quantiles) for each in every])
-    ends = np.exp(np.average(logs, axis=0, weights=[*weights.values()])[None] if known else logs)
+    tails, shares = [(1 - level) / 2, (1 + level) / 2], dict[str, float]()
+    for name, share in sorted(limits.items(), key=lambda item: -item[1]):
+        shares.setdefault(limit_class({name: share}), share)
+    least = _NEARLY * shares[limit_class(limits)] if limits else 0.0
+    near = {n: x - least + _TINY for n, x in shares.items() if n and x >= least} or {"": 1.0}
+    classes = [_class_for(model, machine, name) for name in near]
+    known, of = classes[0][0], " or ".join(dict.fromkeys(text for _, text in classes))
+    every = [k for k, _ in classes if k] or [c for c in read_classes() if not c.machine]
+    ends = np.array([np.interp(tails, _file()[0], each.quantiles) for each in every])
+    if known:
+        ends = np.average(ends, axis=0, weights=[*near.values()], keepdims=True)
+    ends = np.exp(ends)
     about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 1].max())}
     if known:
         about["machines"] = known.machines

@@ -1,18 +1,15 @@
 """Bytes that caches and DRAM move, from what a kernel touches; join with ``latency_roofline``.
 
-``dse kernel`` counts the bytes that a warp requests, the bytes that a block loads, the bytes that
-a block loads again in a later phase (``reread_bytes``), and the bytes that all blocks touch. The L1
-cache is assumed to keep all data within a phase, and the L2 cache all data that blocks share. So
-kernels that read each byte in one phase move as few bytes as possible. This is exact if a kernel
-streams, or if the data that it reuses fit. Arrays in local memory count only once, when they are
-stored through the L1 cache. For a Coulomb sum with 128 bytes of such arrays per thread, DRAM of an
-RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
+``dse kernel`` counts the bytes that a warp requests, that a block loads, that it loads again in a
+later loop (``reread_bytes``), and that all blocks touch. Within a loop, the L1 cache is assumed to
+keep all data; the L2 cache keeps what blocks share. Arrays in local memory count only once, when
+they are stored through the L1 cache. For a Coulomb sum with 128 bytes of such arrays per thread,
+DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
 
-Before a block reads a byte again, the resident blocks have touched about as many distinct bytes as
-they touch in all: the reuse distance. A cache that replaces what was used least recently keeps the
-byte if the distance is at most its size (Mattson 1970). Blocks are in different phases, so the
-distance is assumed to lie between 0.5 and 1.5 times these bytes, each equally likely. On an H100
-(``docs/gpu-validation.md``), this lowers the errors of softmax and layer normalization.
+Before a block reads a byte again, the resident blocks touch about as many distinct bytes as they
+touch in all: the reuse distance. A cache that replaces the least recently used keeps the byte if it
+is at least as large (Mattson 1970). As blocks are at different places, the distance is assumed to
+be uniform between 0.5 and 1.5 times these bytes (errors on an H100: docs/gpu-validation.md).
 """
 
 import math

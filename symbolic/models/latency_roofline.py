@@ -115,17 +115,13 @@ def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")
-def special_time(
-    launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_sms, core_clock
-):  # fmt: skip
+def special_time(launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_sms, core_clock):
     """Time of the units that execute one kind of instruction. [s]"""
     return launch_warps * warp_size * sfu_insts / (special_units_per_sm * busy_sms * core_clock)
 
 
-fp64_time = special_time.copy_as(
-    "fp64_time",
-    *("launch_warps", "warp_size", "fp64_insts", "fp64_units_per_sm", "busy_sms", "core_clock"),
-)
+_WARPS, _RATE = ("launch_warps", "warp_size"), ("busy_sms", "core_clock")
+fp64_time = special_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
 
 
 @equation(source="NVIDIA developer forum 108729, 302018: IMAD runs on the FP32 pipe from 7.0 on")
