@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.display import column_heads
 from dse.toml_text import toml_key, toml_value
 from symbolic.answer import to_json
 from symbolic.errors import DseError
@@ -56,15 +57,15 @@ def _rows(data: Any) -> Sequence[Mapping[str, Any]]:
 
 def _columns(data: Any) -> dict[str, Any]:
     rows, variables, units = _rows(data), data.get("variables", {}), data.get("units", {})
-    result = {}
-    for name in dict.fromkeys(key for row in rows for key in row):
+    result, heads = {}, column_heads(variables, rows)
+    for name in dict.fromkeys(n for row in rows for n in row if n in heads or n not in variables):
         values, about = [row.get(name) for row in rows], variables.get(name, {})
         if words := about.get("flags"):
             values = [words.get(str(value)) for value in values]
         unit = units.get(name) if isinstance(units, Mapping) else None
         known = {"units": unit, **about}
         attributes = {key: known[key] for key in ("units", "long_name") if known.get(key)}
-        result[str(name)] = ("configuration", _array(values), attributes)
+        result[heads.get(name, str(name))] = ("configuration", _array(values), attributes)
     return result
 
 

@@ -49,7 +49,7 @@ class AnswerOfVariant:
             where ``status`` has the reason.
         interval (ErrorInterval): The measured errors behind the interval.
         chance (float): Probability that this variant is the fastest on its machine.
-        bottleneck (str): The limit with the largest share of the time.
+        bottleneck (str): The limit with the largest share of the time; power only if it is reached.
         limits (mapping of str to float): Share of each limit in the time, the largest first.
         moves (tuple of Move, or None): Changes of inputs that would help, the most helpful first;
             None if they were not computed.
@@ -136,9 +136,11 @@ class Analysis(Report):
         """Return the answer for one machine: the best variant in full, and a table of variants."""
         best = answers[0]
         title = f"{self.subject} on {best.machine}: {_time_text(best)}"
+        shown = {n: share for n, share in best.limits.items() if share >= _LEAST_SHARE}
+        shares = [f"{_limit_name(name, 1)} {100 * share:.0f} %" for name, share in shown.items()]
         facts = {
             "bottleneck": _bottleneck_text(best),
-            "share of the time": _limits_text(best),
+            "share of the time": ", ".join(shares),
             "launch": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
@@ -168,10 +170,18 @@ class Analysis(Report):
         columns |= dict.fromkeys((_limit_name(name, 1) for name in names), "")
         rows = []
         for each, point in zip(bests, points, strict=True):
-            shares = [_percent(each.limits.get(name)) for name in names]
+            limits = {name: f"{100 * share:.0f}" for name, share in each.limits.items()}
             times = [each.time, each.time_low, each.time_high]
             own = [point.get(name) for name in inputs]
-            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *own, *shares])
+            rows.append(
+                [
+                    each.machine,
+                    *times,
+                    " x ".join(map(str, each.block)),
+                    *own,
+                    *(limits.get(n, "") for n in names),
+                ]
+            )
         table = Table(
             title="shortest time on each machine, its interval, and the share of each limit [%]",
             columns=columns,
@@ -184,10 +194,6 @@ class Analysis(Report):
         notes = ["with one --machine, or --json: variants, what would help, and all assumptions"]
         about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
         return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f}"
 
 
 def _limit_name(name: str, form: int = 0) -> str:
@@ -230,14 +236,6 @@ def _block_text(each: AnswerOfVariant) -> str:
         text += f"; occupancy {100 * each.occupancy:.0f} %"
         text += f", limited by {each.occupancy_limiter}" if each.occupancy_limiter else ""
     return text
-
-
-def _limits_text(each: AnswerOfVariant) -> str:
-    return ", ".join(
-        f"{_limit_name(name, 1)} {100 * share:.0f} %"
-        for name, share in each.limits.items()
-        if share >= _LEAST_SHARE
-    )
 
 
 def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table:

@@ -147,6 +147,8 @@ class Subject:
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
+        # a power limit that is not reached has no effect
+        bottleneck = next((n for n, share in limits.items() if n != "power" or share >= 1), "")
         interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
         ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         whys = {
@@ -166,7 +168,7 @@ class Subject:
             interval=interval,
             chance=float(chance),
             rank=rank + 1,
-            bottleneck=prediction.label("case", at) or next(iter(limits), ""),
+            bottleneck=prediction.label("case", at) or bottleneck,
             limits=limits,
             occupancy=prediction.value("occupancy", at),
             occupancy_limiter=prediction.label("limiter", at),
@@ -260,13 +262,16 @@ class WorkloadSubject(Subject):
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
-        counted = {other for value in values.values() for other, _ in value.holds_for}
+        holds = dict(pair for value in values.values() for pair in value.holds_for)
+        counted = holds.get("threads_per_block") or ()
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if usual is None or isinstance(usual.value, str) or is_fixed or counted & _BLOCK_QUANTITIES:
+        is_fixed |= not _BLOCK_QUANTITIES.isdisjoint(holds)
+        if usual is None or isinstance(usual.value, str) or (is_fixed and len(counted) < 2):
             return {}
         self.is_searched = True
-        sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]
+        shapes = [shape[0] for shape in block_shapes("x", (256,))]
+        sizes = map(int, (usual.value, *(counted or shapes)))
         return {"threads_per_block": list(dict.fromkeys(sizes))}
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:

@@ -95,10 +95,6 @@ _STORES = ("global_store", "shared_store", "local_store", "shared_atomic", "glob
 _REGISTER = re.compile(r"U?R\d+")
 
 
-def _operands(instruction: Instruction) -> set[str]:
-    return {each.strip().strip("|") for each in instruction.operands}
-
-
 _MAX_TRIALS = sizes.PASSES_TRIED  # iterations that are tried one by one
 
 
@@ -573,7 +569,7 @@ class KernelAnalysis:
             return False
         guards = {each.lstrip("!") for each in block.terminator.guards}
         compared = [one for one in block.body if not guards.isdisjoint(one.results)]
-        if any(not _SPECIAL_VALUES.isdisjoint(_operands(one)) for one in compared):
+        if any(each.strip("| ") in _SPECIAL_VALUES for one in compared for each in one.operands):
             return True
         return line not in kinds.branches | kinds.loops
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from symbolic.answer import PREFIXED_UNITS
 from symbolic.errors import DseError
-from symbolic.quantities import text_unit
+from symbolic.quantities import TABLE, text_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,8 +68,8 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return ax
 
 
-def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
-    """Replace an Axes by ``down`` rows of ``across`` panels, and return the panels."""
+def split_axes(first: Axes, down: int, across: int, count: int | None = None) -> list[Axes]:
+    """Replace an Axes by ``count`` panels in ``down`` rows of ``across``, and return the panels."""
     if down * across == 1:
         return [first]
     figure, place = first.figure, first.get_subplotspec()
@@ -77,7 +77,7 @@ def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
         raise DseError("ax belongs to no grid of subplots: leave it out")
     grid = place.subgridspec(down, across)
     first.remove()
-    return [figure.add_subplot(grid[row, k]) for row in range(down) for k in range(across)]
+    return [figure.add_subplot(grid[divmod(k, across)]) for k in range(count or down * across)]
 
 
 def unit_of(variable: Any) -> str:
@@ -106,8 +106,6 @@ def label_with_unit(text: str, unit: str) -> str:
 def quantity_array(values: Any, text: str, unit: str, dim: str = "drawn") -> Any:
     """Return values as an array with the meaning and unit of a quantity, or with a formula."""
     import xarray as xr
-
-    from symbolic.quantities import TABLE
 
     words = TABLE[text].meaning if text in TABLE else text
     attrs = {"units": unit, "long_name": words}
@@ -255,7 +253,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
                 getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 2 else (1,))
+            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 3.5 else (1,))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())
             is_plain = type(form) is ticker.ScalarFormatter
@@ -264,11 +262,11 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             fit_ticks(axis)
 
 
-def log_norm(values: NDArray[Any]) -> Any:
-    """Return a logarithmic norm if all values are positive and span decades; otherwise None."""
+def log_norm(values: NDArray[Any], ratio: float = _LOG_COLOR_RATIO) -> Any:
+    """Return a logarithmic norm if values are positive and span over ``ratio``; otherwise None."""
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]
     low, high = float(finite.min()), float(finite.max())
-    fits = low > 1 / _MAX_LOG_COLOR and _LOG_COLOR_RATIO * low < high < _MAX_LOG_COLOR
+    fits = low > 1 / _MAX_LOG_COLOR and ratio * low < high < _MAX_LOG_COLOR
     return LogNorm(low, high) if fits else None

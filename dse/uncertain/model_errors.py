@@ -155,7 +155,7 @@ def learnt_interval(
 
 
 #: Limits that are no units of a model, each with the quantity that is the time of the limit.
-_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
+_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time", "power": "power_time"}
 #: Number of equally likely values of an error in a random study, and the levels of their ends.
 #: Beyond these, quantiles for a new machine are Student's factor more than measurements.
 _ERROR_VALUES, _ERROR_LEVELS = 1024, (0.025, 0.975)

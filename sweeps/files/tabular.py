@@ -95,10 +95,6 @@ def _labels_of(dtype: np.dtype[Any], attributes: Mapping[str, Any]) -> dict[int,
     return labels if is_clear and not any(_WHOLE.fullmatch(t) for t in labels.values()) else {}
 
 
-def _label(labels: Mapping[int, str], value: int) -> str:
-    return labels.get(value, str(value))
-
-
 def _convert(values: Any, convert: Callable[[Any], Any]) -> Any:
     """Return an array of converted values; each distinct value is converted once."""
     import pandas as pd
@@ -118,6 +114,12 @@ def _from_json(value: Any) -> Any:
         kind = np.dtype(value["dtype"])
         return np.array(value["array"], dtype=str if kind.kind == "U" else _kind(kind))
     return value
+
+
+def _heading(name: str, attributes: Mapping[str, Any]) -> str:
+    """Return the name of a column of a CSV file, with the unit if there is one."""
+    unit = attributes.get("units", "1")
+    return name if unit in ("", "1") else f"{name} [{unit}]"
 
 
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
@@ -141,7 +143,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
             index = tuple(places[dim] for dim in dims_of[name])
             columns[name] = values[index] if index else np.full(flat.size, values[()])
             if known := labels[name]:
-                columns[name] = _convert(columns[name], partial(_label, known))
+                columns[name] = _convert(columns[name], lambda flag: known.get(flag, str(flag)))
         yield pd.DataFrame(columns)
 
 
@@ -152,7 +154,7 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
         for number, frame in enumerate(_frames(ds)):
             for name in [n for n in frame if frame[n].dtype.kind not in "biufcMm"]:
                 frame[name] = _convert(frame[name], lambda value: _cell(str(value)))
-            frame.columns = [_cell(str(name)) for name in frame.columns]
+            frame.columns = [_cell(_heading(str(n), ds[n].attrs)) for n in frame.columns]
             _write_rows(frame, file, has_names=number == 0)
 
 
@@ -213,7 +215,8 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:
-        frame.columns = [_text_of(str(name)) for name in frame.columns]
+        names = {_heading(name, row["attrs"]): name for name, row in about["variables"].items()}
+        frame.columns = [names.get(t := _text_of(str(head)), t) for head in frame.columns]
     dims, shape = list(about["sizes"]), list(about["sizes"].values())
     result: dict[str, Any] = {}
     for name, row in about["variables"].items():

@@ -371,8 +371,11 @@ LATENCY_ROOFLINE = (
     row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),
     row("dynamic_energy", "J", RESULT, "energy of the instructions of the launch"),
     row("power_time", "s", RESULT, "time in which the power limit allows the energy"),
-    row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
+    row("unlimited_time", "s", RESULT, "run time without a power limit"),
+    row("power_bound_time", "s", RESULT, "power_time if the power limit is reached, otherwise 0"),
+    row("average_power", "W", RESULT, "mean power of the board: idle and instructions"),
+    row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, latency, or power"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("least_time", "s", RESULT, "time at the printed rates of operations and of DRAM"),
-    row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),
+    row("limiting_time", "s", RESULT, "largest of the times of units, latency, power"),
 )  # fmt: skip

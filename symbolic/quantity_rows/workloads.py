@@ -195,7 +195,7 @@ GEMM = (
         "gemm_operation_energy at one operation in a cycle of an SM", (3e-11, 1e-10), 5e-11),
     fit("gemm_operation_energy", "J", NONNEG, "energy of a 16-bit operation", (3e-13, 3e-12)),
     row("gemm_output_rate", "B/s", POS, "bytes of results and casts per second"),
-    row("gemm_limited_cost", "s", NONNEG, "time of an operation at the power limit"),
+    row("gemm_limited_cost", "s", NONNEG, "time per operation at the power limit"),
     fit("gemm_output_ratio", "", POS,
         "rate at which results and casts move to the L2 cache, over gemm_dram_rate", (0.5, 5)),
     *(fit(f"gemm_{label}_share", "", "(0, 1]",
@@ -265,7 +265,7 @@ GEMM = (
     row("gemm_floor", "s", RESULT, "time below which the machine cannot be"),
     row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
     row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
-    row("gemm_bound", "", COUNT0, "what takes longest in a product"),
+    row("gemm_bound", "", COUNT0, "largest part of the time of a product"),
     row("gemm_flops", "FLOP/s", RESULT, "operations per second of the product"),
     row("gemm_efficiency", "", SHARE, "operations per second over the printed rate"),
 )  # fmt: skip

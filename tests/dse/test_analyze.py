@@ -159,6 +159,42 @@ def test_a_workload_is_answered_as_evaluate_answers_it(run: Run) -> None:
         assert move["who"] in ("programmer", "designer")
 
 
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("axpy", ["64", "128", "512"]),
+        ("stencil2d", ["32,2", "32,4", "64,8"]),
+        ("softmax", ["512", "128", "64"]),
+    ],
+)
+def test_all_counted_blocks_of_a_workload_are_tried(
+    run: Run, name: str, blocks: list[str], tmp_path: Path
+) -> None:
+    """The best block of ``analyze`` is that of a study over the counted blocks."""
+    path = tmp_path / "k.toml"
+    sizes = [math.prod(map(int, block.split(","))) for block in blocks]
+    words = [word for block in blocks for word in ("--block", block)]
+    run("kernel", str(KERNELS / f"{name}.cu"), *words, "--out", str(path))
+    machines = ["h100_sxm", "a100_80"]
+    axes = {"machine": machines, "threads_per_block": sizes}
+    study = dse.Study(model=DEFAULT, workload=str(path), axes=axes, outputs=["time"])
+    best = study.optimum(minimize="time", per="machine").threads_per_block
+    analysis = dse.analyze(path, machines, moves=False)
+    times = {(e.machine, e.block): e.time for e in analysis.answers}
+    assert {block for _, (block,) in times} == {*sizes}
+    for machine_name in machines:
+        size = int(best.sel(machine=machine_name))
+        assert times[machine_name, (size,)] == min(
+            time for (each, _), time in times.items() if each == machine_name
+        )
+    assert best.values.tolist() != sizes[:1] * 2
+    for words in (["--axis", "threads_per_block=64,512"], ["--block", "64", "--block", "512"]):
+        some = answers(run, str(path), "--machine", "h100_sxm", *words)
+        assert {each["block"][0]: each["time"] for each in some} == {
+            size: times["h100_sxm", (size,)] for size in (64, 512)
+        }
+
+
 def test_the_best_block_is_searched_and_chances_add_up(run: Run) -> None:
     records = answers(run, str(KERNELS / "bodies.toml"), "--machine", "a100_80")
     times = [record["time"] for record in records]

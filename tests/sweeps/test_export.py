@@ -193,6 +193,8 @@ def test_a_table_has_a_row_for_each_configuration(
     export(ds, tmp_path / "run.csv")
     frame = pd.read_csv(tmp_path / "run.csv", comment="#")
     assert len(frame) == math.prod(ds.sizes.values())
+    assert {"core_clock [Hz]", "time [s]", "active_sms"} < {*frame.columns}
+    frame = frame.rename(columns=lambda name: name.partition(" [")[0])
     assert set(frame.columns) == set(map(str, ds.variables))
     row = frame[frame.feasible].iloc[3]
     at = {"machine": row.machine, "rounding": row.rounding, "pair": row.pair}
