@@ -45,8 +45,6 @@ _OLDEST_ARCH = 75
 _OTHER_ARCH = 80
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
-#: A kernel reads bytes again if it requests more than this factor of the bytes that blocks touch.
-_REREAD = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +186,10 @@ class Subject:
         bottleneck = next((n for n, share in limits.items() if n != "power" or share >= 1), "")
         interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
         ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
-        of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
+        whys = {
+            n: w for n, w in variant.counts.get("assumed", {}).items() if n not in self.quantities
+        }
+        of_counts = [f"{n}: {why}" for n, why in whys.items()]
         guessed = errors.LAUNCH_BYTES & {text.partition(":")[0] for text in (*assumed, *of_counts)}
         least = 0.0 if guessed else prediction.value("least_time", at)  # NaN does not limit below
         return AnswerOfVariant(
@@ -214,7 +215,7 @@ class Subject:
             defines=variant.defines,
             inputs=variant.point,
             moves=self._moves(entry, prediction.model, variant) if rank < self.advised else None,
-            assumed=[*assumed, *of_counts, *prediction.assumed, *_reused_reads(prediction, at)],
+            assumed=[*assumed, *of_counts, *prediction.assumed],
             roofline={
                 name: prediction.value(name, at)
                 for name in ROOFLINE_QUANTITIES
@@ -241,23 +242,6 @@ def _same_error(variant: Variant) -> str:
     inputs = variant.inputs.items()
     own = [each for each in inputs if getattr(TABLE.get(each[0]), "lever", "") != "designer"]
     return repr((variant.defines, variant.block, own))
-
-
-def _reused_reads(prediction: Prediction, at: int) -> list[str]:
-    """Return the assumption that caches have the bytes that a block reads again, if it may fail."""
-    names = ("launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms", "l1_bytes", "l2_bytes")
-    launch_bytes, blocks, resident, sms, l1, l2 = (prediction.value(n, at) for n in names)
-    # the blocks of an SM touch at least their share of the bytes of the launch
-    own = launch_bytes / blocks * min(resident, blocks / sms)
-    caches = [prediction.value(name, at) for name in ("l1_size", "l2_size")]
-    if not ("footprint" in prediction.model and l1 > _REREAD * l2 and own > caches[0]):
-        return []
-    texts = [f"{size / 1024:,.0f} KiB" for size in (*caches, own, own * sms)]
-    return [
-        "l2_bytes: the L1 cache ({}, L2 cache: {}) has the bytes that a block reads again, "
-        "although the resident blocks of an SM touch {} (of all SMs: {}): this block may be slower "
-        "than predicted, and larger blocks less so".format(*texts)
-    ]
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,7 @@ and 50 % at 1.33 GHz.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Conflicts of atomics in shared memory, blocks of uneven work, and the partial last wave are not
-modelled. Join with ``occupancy``.
+Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
 next level, a larger share of each request misses the cache.
@@ -120,15 +119,32 @@ def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")
-def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
+def special_time(launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_sms, core_clock):
     """Time of the units that execute one kind of instruction. [s]"""
-    return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
+    return launch_warps * warp_size * sfu_insts / (special_units_per_sm * busy_sms * core_clock)
 
 
 _WARPS, _RATE = ("launch_warps", "warp_size"), ("busy_sms", "core_clock")
-fp64_time = fp_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
-int_time = fp_time.copy_as("int_time", *_WARPS, "int_insts", "int_units_per_sm", *_RATE)
-special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
+fp64_time = special_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
+
+
+@equation(source="NVIDIA developer forum 108729, 302018: IMAD runs on the FP32 pipe from 7.0 on")
+def fp_time(
+    launch_warps, warp_size, fp_insts, imad_insts, cores_per_sm, int_units_per_sm, busy_sms,
+    core_clock,
+):  # fmt: skip
+    """Time of the FP32 pipe; a part of it (``int_units_per_sm``) also multiplies integers. [s]"""
+    cycles = maximum((fp_insts + imad_insts) / cores_per_sm, imad_insts / int_units_per_sm)
+    return launch_warps * warp_size * cycles / (busy_sms * core_clock)
+
+
+@equation(source="CUDA programming guide, arithmetic throughput")
+def int_time(
+    launch_warps, warp_size, int_insts, imad_insts, int_units_per_sm, busy_sms, core_clock
+):
+    """Time of the units that execute integer instructions other than IMAD. [s]"""
+    others = launch_warps * warp_size * maximum(int_insts - imad_insts, 0)
+    return others / (int_units_per_sm * busy_sms * core_clock)
 
 
 @equation(source="by definition")

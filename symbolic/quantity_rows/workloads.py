@@ -51,6 +51,8 @@ WORKLOAD = (
     less("registers_per_thread", "", COUNT0, "registers of one thread", (4, 64)),
     less("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp requests", (0, 1e4)),
     less("block_bytes", "B", NONNEG, "distinct bytes that one block touches", (0, 1e6)),
+    less("reread_bytes", "B", NONNEG, "bytes that a block loads again in a later phase", (0, 1e6),
+         0),
     row("launch_bytes", "B", NONNEG, "bytes that all blocks touch, each counted once", (1e6, 1e10)),
     less("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
     less("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),

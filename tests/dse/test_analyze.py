@@ -70,21 +70,48 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-def test_reads_that_no_cache_can_hold_are_stated(rows: Path) -> None:
+def test_reads_that_no_cache_can_hold_go_to_dram(rows: Path) -> None:
     """32 blocks of 64 threads touch 32 times 32 KiB, and 2 of 1024 threads 64 KiB."""
     pytest.importorskip("nvidia")
     result = dse.analyze(rows, "h100_sxm", block=[(64,), (1024,)], moves=False)
-    texts = {each.block: " ".join(each.assumed) for each in result.answers}
-    assert "resident blocks of an SM touch 1,024 KiB" in texts[64,]
-    assert "the L1 cache (256 KiB, L2 cache: 51,200 KiB)" in texts[64,]
-    assert "(of all SMs: 135,168 KiB)" in texts[64,]
-    assert "L1 cache" not in texts[1024,]
-    assert any("touch 1,024 KiB" in text for text in result.to_dict()[0]["assumed"])
+    small, large = sorted(result.answers, key=lambda each: each.block)
+    assert (small.block, large.block) == ((64,), (1024,))
+    moved = [each.limits["dram"] * each.time for each in (small, large)]
+    assert moved[0] == pytest.approx(1.5 * moved[1], rel=1e-6)  # two loads and a store of a row
+    assert small.time > 1.2 * large.time
 
 
-def test_reads_that_are_not_repeated_assume_no_cache() -> None:
-    best = dse.analyze(KERNELS / "triad.toml", "h100_sxm", block=256, moves=False).best
-    assert not any("L1 cache" in text for text in best.assumed)
+@pytest.mark.parametrize("machine", ["a100_40", "h100_sxm"])
+def test_the_best_block_of_a_softmax_keeps_its_rows_in_a_cache(machine: str) -> None:
+    """32 rows of 16 KiB on each multiprocessor do not fit its caches: 64 threads are not best."""
+    pytest.importorskip("nvidia")
+    blocks = [(64,), (256,), (512,)]
+    launch: dict[str, Any] = {"set": {"columns": 4096}, "grid": (32768,), "block": blocks}
+    best = dse.analyze(KERNELS / "softmax.cu", machine, moves=False, **launch).best
+    assert best.block != (64,)
+
+
+def test_moves_of_instruction_counts_end_at_ten_percent_fewer() -> None:
+    advice = dse.advise(DEFAULT, machine="h100_pcie", workload=str(KERNELS / "options.toml"))
+    counts = [m for m in advice.moves if m.quantity.endswith("_insts") and m.direction == "lower"]
+    assert counts
+    for move in counts:
+        assert move.end >= 0.9 * move.value * (1 - 1e-12)
+
+
+def test_intervals_do_not_jump_where_two_classes_are_nearly_tied() -> None:
+    """A little more of the one share or the other gives another class, and almost one interval."""
+    near, other, tie, far = (
+        errors.learnt_interval(DEFAULT, "a100_40", {"issue": compute, "dram": dram}, 0.9)
+        for compute, dram in ((0.85, 0.849), (0.849, 0.85), (0.85, 0.85), (0.9, 0.8))
+    )
+    assert near.high == pytest.approx(other.high, rel=0.02)
+    dram = errors.learnt_interval(DEFAULT, "a100_40", {"dram": 0.9}, 0.9)
+    compute = errors.learnt_interval(DEFAULT, "a100_40", {"issue": 0.9}, 0.9)
+    assert far.high == compute.high != dram.high
+    assert tie.high == pytest.approx((dram.high * compute.high) ** 0.5)
+    assert tie.low == pytest.approx((dram.low * compute.low) ** 0.5)
+    assert "limited by dram" in tie.of
 
 
 def test_moves_say_what_they_move_and_begin_with_those_of_the_programmer(run: Run) -> None:
