@@ -17,9 +17,10 @@ from dse.study.study import StudyData
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.grid.axes import parse_axis
+from sweeps.grid.build import recompute_tables
 from sweeps.grid.dataset import axis_coordinates, quantities_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import FEASIBLE, Grid, subgrid
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, leaf_at, subgrid
 from sweeps.nest.run import prepare
 from sweeps.scan.values import DatasetTable
 from sweeps.scan.variance import VarianceDecomposition, decompose_variance
@@ -28,7 +29,6 @@ from symbolic.errors import DseError, InfeasibleError, check_name
 from symbolic.expression import formula_unit, parse
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantities import Quantity, label_index_name
-from symbolic.statistics import statistics_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,60 +53,84 @@ class Elasticities:
     """Elasticities of outputs by inputs.
 
     ``sides`` has shape (3, outputs, inputs): slopes to smaller inputs, slopes to larger inputs, and
-    two-sided slopes.
+    two-sided slopes. ``notes`` say at which steps a table of the model has no value.
     """
 
     inputs: tuple[str, ...]
     input_values: Floats
     output_values: Floats
     sides: Floats
+    notes: tuple[str, ...] = ()
 
 
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
     """Return the elasticities of formulas by every number on which they depend.
 
-    An integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is
-    NaN if a step leaves the domain of the input or breaks a rule, if the output is 0, changes its
-    sign or jumps, or if the formula has a statistic. The two-sided elasticity is also NaN if the
-    one-sided elasticities differ, as at a border of regimes.
+    Each step evaluates the whole model, with the tables (such as laws) that depend on the input. An
+    integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is NaN
+    if a step leaves the domain of the input or breaks a rule, if a table has no value there, if the
+    output is 0, changes its sign or jumps, or if the formula has a statistic. The two-sided
+    elasticity is also NaN if the one-sided elasticities differ, as at a border of regimes.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
     quantities = grid.model.quantities
     roots = [graph.flatten(parse(text, quantities)) for text in formulas]
     rules = [graph.flat_condition(c) for c in graph.conditions if c.is_rule]
-    base = {}
-    for name in references(*roots, *rules):
-        array = leaves[name].array
-        base[name] = array[tuple(point[a] for a in leaves[name].axes)] if array.ndim else array
+    names = references(*roots, *rules)
+    needed = graph.ancestors(names)
+    here = {
+        name: leaf_at(leaf, point)
+        for name, leaf in leaves.items()
+        if name in needed and point.keys() >= set(leaf.axes)  # statistics remove axes
+    }
     labels = {label_index_name(axis) for axis in grid.axes}
+    behind = graph.ancestors(references(*roots)) - labels
     inputs = tuple(
         name
-        for name in references(*roots)
-        if name not in labels and name in quantities and not quantities[name].is_label
+        for name, definition in graph.definitions.items()
+        if name in behind & here.keys() and definition.kind in ("given", "default")
+        if name in quantities and not quantities[name].is_label
     )
-    steps = [_step_values(float(base[name]), quantities[name]) for name in inputs]
+    base = {name: float(here[name].array) for name in {*names, *inputs}}
+    steps = [np.array(_step_values(base[name], quantities[name])) for name in inputs]
     places = [slice(1 + 4 * k, 5 + 4 * k) for k in range(len(inputs))]
     size = 1 + 4 * len(inputs)
-    values = {name: np.full(size, float(value)) for name, value in base.items()}
+    values = {name: np.full(size, value) for name, value in base.items()}
+    allowed = np.ones(size, dtype=bool)
+    notes: list[str] = []
     for name, place, to in zip(inputs, places, steps, strict=True):
         values[name][place] = to
+        allowed[place] = quantities[name].domain.is_inside(to)
+        for first in (place.start, place.start + 2):  # smaller, and larger inputs
+            side = slice(first, first + 2)
+            if not allowed[side].all():
+                continue
+            moved = Leaf(axes=("step",), array=values[name][side])
+            try:
+                tables = recompute_tables(graph, here, {name: moved})
+            except DseError as error:
+                allowed[side] = False
+                notes.append(f"no elasticity by {name} towards {moved.array[0]:g}: {error}")
+                continue
+            for table in tables.keys() & values.keys():
+                values[table][side] = tables[table].array
     results = interpret_arrays([*roots, *rules], values)
-    allowed = np.ones(size, dtype=bool)
     for rule in results[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)
-    for name, place in zip(inputs, places, strict=True):
-        allowed[place] &= quantities[name].domain.is_inside(values[name][place])
-    sides, here = np.full((3, len(formulas), len(inputs)), np.nan), np.full(len(formulas), np.nan)
+    sides, at_point = np.full((3, len(roots), len(inputs)), np.nan), np.full(len(roots), np.nan)
     for row, result in enumerate(results[: len(roots)]):
         y = np.where(allowed, np.broadcast_to(result, (size,)).astype(np.float64), np.nan)
-        here[row] = y[0]
+        at_point[row] = y[0]
         for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
             x, whole = values[name], quantities[name].domain.whole
             sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
-    sides[:, [bool(statistics_of([root])) for root in roots]] = np.nan  # they use other points
-    at = np.array([float(base[name]) for name in inputs])
-    return Elasticities(inputs=inputs, input_values=at, output_values=here, sides=sides)
+    uses = [graph.ancestors(references(root)) for root in roots]
+    sides[:, [bool(names.intersection(graph.statistics)) for names in uses]] = np.nan
+    at = np.array([base[name] for name in inputs])
+    return Elasticities(
+        inputs=inputs, input_values=at, output_values=at_point, sides=sides, notes=tuple(notes)
+    )
 
 
 def _step_values(value: float, row: Quantity) -> list[float]:
@@ -422,7 +446,8 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         "axis": ("axis", axes),
         "input": ("input", list(slopes.inputs)),
     }
-    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, parts))
+    attributes = _attributes(source, parts, slopes.notes)
+    return xr.Dataset(variables, coords=coords, attrs=attributes)
 
 
 def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
@@ -471,7 +496,9 @@ def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecompositi
     )
 
 
-def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> dict[str, Any]:
+def _attributes(
+    source: AnalysisSource, parts: dict[str, VarianceDecomposition], more_notes: Sequence[str]
+) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
@@ -486,6 +513,7 @@ def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition])
         )
     constant = [text for text, part in parts.items() if part.is_constant]
     notes = [f"{text} is the same at every point: it has no indices" for text in constant]
+    notes += more_notes
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",
         "method": "exact decomposition of the variance over the full grid, uniform weights",

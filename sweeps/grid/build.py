@@ -452,7 +452,27 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
         elif definition.kind == "default":
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
         elif definition.kind == "table" and name not in complete:
-            peers = [d for d in graph.definitions.values() if d.needs == definition.needs]
-            tables = [d.equation for d in peers if d.kind == "table" and d.equation is not None]
-            complete.update(run_tables(graph, tables, complete, order))
+            complete.update(run_tables(graph, _table_peers(graph, name), complete, order))
     return complete
+
+
+def _table_peers(graph: Graph, name: str) -> list[Equation]:
+    """Return the table equations that have the same inputs as the table ``name``."""
+    needs = graph.definitions[name].needs
+    peers = [d for d in graph.definitions.values() if d.kind == "table" and d.needs == needs]
+    return [d.equation for d in peers if d.equation is not None]
+
+
+def recompute_tables(
+    graph: Graph, leaves: Mapping[str, Leaf], changed: Mapping[str, Leaf]
+) -> dict[str, Leaf]:
+    """Return the tables among ``leaves`` that depend on changed leaves, with their new values."""
+    new: dict[str, Leaf] = {}
+    order = tuple(axis for leaf in changed.values() for axis in leaf.axes)
+    for name, definition in graph.definitions.items():
+        if definition.kind == "table" and name in leaves and name not in new:
+            inputs = references(*map(graph.flat, definition.needs))
+            if not (changed.keys() | new.keys()).isdisjoint(inputs):
+                known = {**leaves, **changed, **new}
+                new |= run_tables(graph, _table_peers(graph, name), known, order)
+    return new
