@@ -174,9 +174,9 @@ def label_rows(ax: Axes, names: Sequence[str]) -> Any:
     return np.arange(len(names))
 
 
-def set_title(ax: Axes, text: str, width: int = 72) -> None:
-    """Set a title, wrapped to lines of at most ``width`` characters."""
-    ax.set_title(fold(text, width), fontsize="medium")
+def set_title(ax: Axes, text: str, width: int = 64) -> None:
+    """Set a title, each line wrapped to lines of at most ``width`` characters."""
+    ax.set_title("\n".join(fold(line, width) for line in text.split("\n")), fontsize="medium")
 
 
 def add_legend(

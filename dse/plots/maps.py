@@ -21,11 +21,13 @@ from dse.plots.axes import (
 from dse.plots.data import (
     AxisValues,
     PlotSource,
+    cases_of,
     check_finite,
     flags_of,
     is_numeric,
     needed_quantities,
     plot_data,
+    study_text,
 )
 from dse.plots.style import GREY, STYLES, UNIFORM, Style, distinct_styles
 from dse.study.study import StudyData
@@ -80,7 +82,7 @@ def heatmap(
         for (flag, word), look in zip(flags.items(), looks, strict=True):
             inside = (values == flag) & feasible
             handles += cells.draw_cells(inside, f"{flag}: {word}", look, alpha=0.55)
-        set_title(ax, axis_label(ds[quantity]))
+        set_title(ax, f"{axis_label(ds[quantity], 100)}\n{study_text(ds)}")
     else:
         cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
     handles += cells.draw_cells(feasible & np.isnan(values), "no value", STYLES["no value"])
@@ -116,21 +118,23 @@ def categories(source: PlotSource, *, quantity: str = "category", **options: Any
     return heatmap(ds, quantity, **options)
 
 
-def regimes(source: PlotSource, **options: Any) -> Axes:
+def regimes(source: PlotSource, *, quantity: str | None = None, **options: Any) -> Axes:
     """Draw the cases of a study over two axes, with the borders between them."""
     if not isinstance(source, StudyData):
         raise DseError(
             "regimes need a study of one model, whose equations give the borders: for results use "
             "a heatmap of a case"
         )
-    grid = source.grid()
-    known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
-    case = next((name for name in known if grid.flag_meanings(name)), None)
-    if case is None:
+    known = cases_of(source)
+    if not known:
         raise DseError(
             f"{source.model} has no case, bound, category or limiter in this study: add one to the "
             "outputs, or use a heatmap of a number"
         )
+    case = quantity or known[0]
+    if case not in known:
+        known = cases_of(replace(source, outputs=(case,), best=None))
+        check_name(case, known, f"quantity = {case!r} has no cases", "quantities with cases are")
     return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
 
 
@@ -142,10 +146,17 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
     rest = [dim for dim in dims if dim not in (over, by)]
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)
+    if len(dims) < 2 and (over is None or by is None or over == by):
+        raise DseError(
+            f"{quantity} varies over {', '.join(dims) or 'no axis'}, and a map has two axes: sweep "
+            f"another input of {quantity}, or choose another quantity (--quantity)"
+            + f"; lines draw one axis: dse plot lines --quantity {quantity}"
+            * len(dims)
+        )
     if over is None or by is None or over == by or set(dims) - {over, by}:
         raise DseError(
-            f"{quantity} varies over {', '.join(dims) or 'no axis'}: a map has two axes; choose "
-            "them with over= and by=, fix all others with at=; for one axis use lines"
+            f"{quantity} varies over {', '.join(dims)}: a map has two axes; choose them with over= "
+            "and by= (--over, --by), and fix all others with at= (--at)"
         )
     return over, by
 
@@ -337,6 +348,10 @@ def border_segments(
         elif len(ends) > 2:
             middle = (float(np.mean([e[0] for e in ends])), float(np.mean([e[1] for e in ends])))
             lines += [[end, middle] for end in ends]
+    x_edges, y_edges = _cell_edges(ds, over), _cell_edges(ds, by)
+    for k in (0, -1):  # from the outermost points to the edges of the map
+        lines += [[(at, y[k]), (at, y_edges[k])] for at in across[k][is_across[k]].tolist()]
+        lines += [[(x[k], at), (x_edges[k], at)] for at in up[:, k][is_up[:, k]].tolist()]
     return lines
 
 
