@@ -6,6 +6,7 @@ equation evaluated on ``Fraction``.
 """
 
 import math
+import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
@@ -129,6 +130,29 @@ def _mathrm(name: str) -> str:
     return f"\\mathrm{{{_escape_latex(name)}}}"
 
 
+_WORD = re.compile(r"\\mathrm\{[^}]*\}|(?:\\#)?(?<![A-Za-z\\])[A-Za-z](?:[A-Za-z]|\\_)*")
+
+
+def upright_symbol(symbol: str) -> str:
+    r"""Return a paper's symbol with its names of three letters or more in upright type.
+
+    >>> print(upright_symbol(r"MWP\_peak\_BW"), upright_symbol(r"\frac{n}{L+lZ}"))
+    \mathrm{MWP\_peak\_BW} \frac{n}{L+lZ}
+    """
+
+    def upright(match: re.Match[str]) -> str:
+        is_name = len(match[0]) > 2 and not match[0].startswith(r"\mathrm")
+        return f"\\mathrm{{{match[0]}}}" if is_name else match[0]
+
+    return _WORD.sub(upright, symbol)
+
+
+def latex_symbols(model: EquationSet) -> dict[str, str]:
+    """Return each quantity as it is written in LaTeX: the paper's symbol, or the name."""
+    symbols = {name: upright_symbol(each) for name, each in model.symbols_by_name.items()}
+    return {name: _mathrm(name) for name in model.quantities} | symbols
+
+
 def _decimal(value: Any) -> Any:
     """Return a literal as a decimal for LaTeX: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
@@ -152,7 +176,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
     """Return equations of a model or graph; see :meth:`symbolic.model.Model.latex`."""
-    names = {name: _mathrm(name) for name in model.quantities} | model.symbols_by_name
+    names = latex_symbols(model)
     if graph is None or name is None:
         used = model.equations if graph is None else graph.equations
         return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in used)
