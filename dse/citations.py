@@ -48,8 +48,8 @@ def cite(source: Any, *more: Any) -> Answer:
 
     Returns:
         Answer: ``str(answer)`` is the BibTeX, the papers that most sources name first.
-        ``answer.data["entries"]`` has each entry with all its sources, and ``answer.data["others"]``
-        the sources that name no publication.
+        ``answer.data`` has the ``entries``, each with all its sources, and in ``others`` the
+        sources that name no publication.
 
     Raises:
         DseError: The source is none of these.

@@ -292,15 +292,22 @@ def test_models(run: Run) -> None:
 def test_every_letter_of_the_equations_of_a_model_is_explained(run: Run) -> None:
     written = run("models", "transit", "--latex").stdout
     equations, _, symbols = written.partition("\nsymbols\n")
-    for row in (r"L +mem_latency +cycle +latency", r"l +arithmetic_latency", r"\\varepsilon +allow"):
+    for row in (
+        r"L +mem_latency +cycle +latency",
+        r"l +arithmetic_latency",
+        r"\\varepsilon +allow",
+    ):
         assert re.search(f"^{row}", symbols, re.M), row
     assert r"\varepsilon" in equations
     one = document(run("models", "transit", "ms_throughput", "--latex", "--json"))
     assert one["latex"] == [dse.model("transit").latex("ms_throughput")]
     assert {row["symbol"] for row in one["symbols"]} >= {"r", "R", "M", "Z", "n", "L", "l"}
-    assert "MWP" not in re.sub(
-        r"\\(mathrm|text)\{[^}]*\}", "", run("models", "mwp_cwp", "mwp", "--latex").stdout
-    ).partition("\n")[0]
+    assert (
+        "MWP"
+        not in re.sub(
+            r"\\(mathrm|text)\{[^}]*\}", "", run("models", "mwp_cwp", "mwp", "--latex").stdout
+        ).partition("\n")[0]
+    )
     assert "threads is an input" in run("models", "transit", "threads", "--latex", status=2).stderr
     assert "needs --latex" in run("models", "transit", "bound", status=2).stderr
     shown = run("models", "transit").stdout

@@ -91,7 +91,9 @@ def test_transit_traces_both_curves(
     ds = dse.evaluate("transit", threads=threads, intensity=intensity, **given)
     x, y = line(ax, "k = ")
     assert (x[0], y[0]) == (float(ds.threads_in_ms), float(ds.ms_throughput))
-    assert ax.get_title() == f"{ds.bound.attrs['flag_meanings'].split()[int(ds.bound)]} bound"
+    first, _, values = ax.get_title().partition("\n")
+    assert first == f"{ds.bound.attrs['flag_meanings'].split()[int(ds.bound)]} bound"
+    assert [part.split()[0] for part in values.replace("\n", " ").split(", ")] == [*"nZMRLl"]
 
 
 def test_transit_draws_the_smooth_supply() -> None:
