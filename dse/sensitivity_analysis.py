@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,19 +48,14 @@ BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elasticities:
-    """Elasticities of outputs by inputs.
-
-    ``sides`` has shape (3, outputs, inputs): slopes to smaller inputs, slopes to larger inputs, and
-    two-sided slopes. ``notes`` say at which steps a table of the model has no value.
-    """
+class Elasticities(NamedTuple):
+    """Elasticities; ``sides`` (3, outputs, inputs) are slopes downwards, upwards and two-sided."""
 
     inputs: tuple[str, ...]
     input_values: Floats
     output_values: Floats
     sides: Floats
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
 
 
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
@@ -79,18 +74,15 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
     rules = [graph.flat_condition(c) for c in graph.conditions if c.is_rule]
     names = references(*roots, *rules)
     needed = graph.ancestors(names)
-    here = {
-        name: leaf_at(leaf, point)
-        for name, leaf in leaves.items()
-        if name in needed and point.keys() >= set(leaf.axes)  # statistics remove axes
-    }
+    known = [name for name in needed & leaves.keys() if point.keys() >= {*leaves[name].axes}]
+    here = {name: leaf_at(leaves[name], point) for name in known}  # statistics remove axes
     labels = {label_index_name(axis) for axis in grid.axes}
     behind = graph.ancestors(references(*roots)) - labels
     inputs = tuple(
         name
         for name, definition in graph.definitions.items()
-        if name in behind & here.keys() and definition.kind in ("given", "default")
-        if name in quantities and not quantities[name].is_label
+        if name in behind & here.keys() & quantities.keys() and not quantities[name].is_label
+        if definition.kind in ("given", "default")
     )
     base = {name: float(here[name].array) for name in {*names, *inputs}}
     steps = [np.array(_step_values(base[name], quantities[name])) for name in inputs]
@@ -104,17 +96,14 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
         allowed[place] = quantities[name].domain.is_inside(to)
         for first in (place.start, place.start + 2):  # smaller, and larger inputs
             side = slice(first, first + 2)
-            if not allowed[side].all():
-                continue
-            moved = Leaf(axes=("step",), array=values[name][side])
+            moved = {name: Leaf(axes=("step",), array=values[name][side])}
             try:
-                tables = recompute_tables(graph, here, {name: moved})
+                moved = recompute_tables(graph, here, moved) if allowed[side].all() else {}
             except DseError as error:
                 allowed[side] = False
-                notes.append(f"no elasticity by {name} towards {moved.array[0]:g}: {error}")
-                continue
-            for table in tables.keys() & values.keys():
-                values[table][side] = tables[table].array
+                notes.append(f"no elasticity by {name} towards {values[name][first]:g}: {error}")
+            for table in moved.keys() & values.keys():
+                values[table][side] = moved[table].array
     results = interpret_arrays([*roots, *rules], values)
     for rule in results[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)
@@ -126,11 +115,8 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
             x, whole = values[name], quantities[name].domain.whole
             sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
     uses = [graph.ancestors(references(root)) for root in roots]
-    sides[:, [bool(names.intersection(graph.statistics)) for names in uses]] = np.nan
-    at = np.array([base[name] for name in inputs])
-    return Elasticities(
-        inputs=inputs, input_values=at, output_values=at_point, sides=sides, notes=tuple(notes)
-    )
+    sides[:, [not each.isdisjoint(graph.statistics) for each in uses]] = np.nan
+    return Elasticities(inputs, np.array([base[n] for n in inputs]), at_point, sides, notes)
 
 
 def _step_values(value: float, row: Quantity) -> list[float]:
@@ -347,7 +333,7 @@ def _source_of_dataset(
                     y = read_block(text, {**spot, name: slice(0, x.size)}).reshape(-1)
                     sides[:, row, k] = neighbour_elasticities(x.astype(float), y, point[name])
         at = np.array([float(x[point[name]]) for name, x in lines.items()])
-        return Elasticities(inputs=tuple(lines), input_values=at, output_values=here, sides=sides)
+        return Elasticities(tuple(lines), at, here, sides)
 
     return AnalysisSource(
         formulas=listed,
@@ -446,8 +432,7 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         "axis": ("axis", axes),
         "input": ("input", list(slopes.inputs)),
     }
-    attributes = _attributes(source, parts, slopes.notes)
-    return xr.Dataset(variables, coords=coords, attrs=attributes)
+    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, parts, slopes.notes))
 
 
 def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
@@ -497,7 +482,7 @@ def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecompositi
 
 
 def _attributes(
-    source: AnalysisSource, parts: dict[str, VarianceDecomposition], more_notes: Sequence[str]
+    source: AnalysisSource, parts: dict[str, VarianceDecomposition], more: Sequence[str]
 ) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
@@ -512,8 +497,7 @@ def _attributes(
             "first-order index of an axis may then exceed its total index"
         )
     constant = [text for text, part in parts.items() if part.is_constant]
-    notes = [f"{text} is the same at every point: it has no indices" for text in constant]
-    notes += more_notes
+    notes = [*(f"{text} is the same at every point: it has no indices" for text in constant), *more]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",
         "method": "exact decomposition of the variance over the full grid, uniform weights",

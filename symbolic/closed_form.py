@@ -130,26 +130,14 @@ def _mathrm(name: str) -> str:
     return f"\\mathrm{{{_escape_latex(name)}}}"
 
 
-_WORD = re.compile(r"\\mathrm\{[^}]*\}|(?:\\#)?(?<![A-Za-z\\])[A-Za-z](?:[A-Za-z]|\\_)*")
-
-
-def upright_symbol(symbol: str) -> str:
-    r"""Return a paper's symbol with its names of three letters or more in upright type.
-
-    >>> print(upright_symbol(r"MWP\_peak\_BW"), upright_symbol(r"\frac{n}{L+lZ}"))
-    \mathrm{MWP\_peak\_BW} \frac{n}{L+lZ}
-    """
-
-    def upright(match: re.Match[str]) -> str:
-        is_name = len(match[0]) > 2 and not match[0].startswith(r"\mathrm")
-        return f"\\mathrm{{{match[0]}}}" if is_name else match[0]
-
-    return _WORD.sub(upright, symbol)
+_NAME = re.compile(
+    r"(?<![A-Za-z\\{])(\\#|(?=[A-Za-z]{3}|[A-Za-z]+\\_))([A-Za-z0-9]|\\_)+|(?<=_\{)[a-zA-Z]{3,}"
+)
 
 
 def latex_symbols(model: EquationSet) -> dict[str, str]:
-    """Return each quantity as it is written in LaTeX: the paper's symbol, or the name."""
-    symbols = {name: upright_symbol(each) for name, each in model.symbols_by_name.items()}
+    """Return the LaTeX of each quantity: the paper's symbol (long names upright), or the name."""
+    symbols = {n: _NAME.sub(r"\\mathrm{\g<0>}", s) for n, s in model.symbols_by_name.items()}
     return {name: _mathrm(name) for name in model.quantities} | symbols
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Family", "Guide", "Model", "Validity"]
 
 
-def _plain_symbol(latex: str) -> str:
-    """Return a symbol as plain text; return an empty text for a formula."""
-    text = re.sub(r"\\(?=[_#])|^\\(?=[a-z]+$)", "", latex)
-    return "" if "\\" in text else text
-
-
-def _table_with_symbols(title: str, columns: Sequence[str], rows: list[list[Any]]) -> Table:
-    """Return a table whose second column has symbols; omit this column if it is empty."""
-    if not any(row[1] for row in rows):
-        columns, rows = [columns[0], *columns[2:]], [[row[0], *row[2:]] for row in rows]
-    return Table(title=title, columns=columns, rows=rows)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Model(DisplayMixin, EquationSet):
     """A named set of equations, as returned by :func:`symbolic.library.load_model`.
@@ -44,31 +31,32 @@ class Model(DisplayMixin, EquationSet):
         data = self._data()
         tables = []
         for title in ("inputs", "switches", "outputs"):
-            rows: list[list[Any]] = []
+            rows = []
             for row in data[title]:
                 default = (row["default"], row["unit"]) if "default" in row else None
                 labels = f" ({', '.join(row['labels'])})" if "labels" in row else ""
-                symbol = _plain_symbol(row.get("symbol", ""))
-                rows.append([row["name"], symbol, row["unit"], default, row["meaning"] + labels])
+                first = [row[key] for key in ("name", "symbol", "unit")]
+                rows.append([*first, default, row["meaning"] + labels])
             head = ("quantity", "symbol", "unit", "default", "meaning")
-            tables.append(_table_with_symbols(title, head, rows))
+            tables.append(Table(title=title, columns=head, rows=rows))
         rows = []
         for eq in data["equations"]:
             when = ", ".join(f"{name} = {label}" for name, label in eq["when"].items())
             needs = ", ".join(eq["needs"]) + f" [{when}]" * bool(when)
-            rows.append([eq["name"], _plain_symbol(eq.get("symbol", "")), eq["source"], needs])
+            rows.append([eq["name"], eq["symbol"], eq["source"], needs])
         columns = ("equation", "symbol", "source", "needs")
-        tables.append(_table_with_symbols("equations", columns, rows))
+        tables.append(Table(title="equations", columns=columns, rows=rows))
         title = f"{self.name}: {self.summary}" if self.summary else self.name
         return Answer(kind="Model", title=title, tables=tables, data=data)
 
     def _data(self) -> dict[str, Any]:
-        symbols = self.symbols_by_name
+        plain = {n: re.sub(r"\\(?=[_#]|[a-z]+$)", "", s) for n, s in self.symbols_by_name.items()}
+        symbols = {name: text for name, text in plain.items() if "\\" not in text}
 
         def row(name: str) -> dict[str, Any]:
             about = self.quantity(name)
             result: dict[str, Any] = {"name": name, "unit": about.unit, "meaning": about.meaning}
-            result |= {"symbol": symbols[name]} if name in symbols else {}
+            result["symbol"] = symbols.get(name, "")
             result |= {"labels": list(about.labels)} if about.labels else {}
             return result | ({} if about.default is None else {"default": about.default})
 
@@ -88,7 +76,7 @@ class Model(DisplayMixin, EquationSet):
                     "unit": self.quantity(eq.name).unit,
                     "meaning": self.quantity(eq.name).meaning,
                     "flags": {str(value): meaning for value, meaning in eq.flags.items()},
-                    **({"symbol": symbols[eq.name]} if eq.name in symbols else {}),
+                    "symbol": symbols.get(eq.name, ""),
                 }
                 for eq in self.equations
             ],

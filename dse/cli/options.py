@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 import dse
 from dse.delimited import split_commas
 from symbolic.answer import fold_lines, terminal_width
-from symbolic.errors import DseError, check_name
+from symbolic.errors import nearest_hint
 from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
 
@@ -261,11 +261,10 @@ def _use_style(ctx: click.Context, _option: Any, style: str | None) -> None:
     from dse import plots
 
     own = {path.stem: path for path in Path(plots.__file__).parent.glob("*.mplstyle")}
-    known = [style] if Path(style).is_file() else [*own, "default", *styles.available]
-    try:
-        check_name(style, known, f"--style {style}: no such style or file")
-    except DseError as error:
-        raise click.UsageError(str(error)) from error
+    known = [*own, "default", *styles.available]
+    if style not in known and not Path(style).is_file():
+        hint = f"{nearest_hint(style, known)}; there are: {', '.join(known)}"
+        raise click.UsageError(f"--style {style}: no such style or file{hint}")
     ctx.with_resource(styles.context(own.get(style, style)))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.plots.style import font_scale
 from symbolic.answer import PREFIXED_UNITS
 from symbolic.errors import DseError
 from symbolic.quantities import text_unit
@@ -49,13 +50,6 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
         raise DseError("figures need matplotlib: pip install matplotlib") from error
     grown = max(1.0, font_scale()) ** 0.5  # text still grows more than the figure
     return NotebookFigure(figsize=(grown * width, grown * height), layout="constrained")
-
-
-def font_scale() -> float:
-    """Return the font size of the style, relative to the default size of 10 points."""
-    from matplotlib import rcParams
-
-    return float(rcParams["font.size"] / 10)
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:

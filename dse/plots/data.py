@@ -183,11 +183,9 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
     others = [str(dim) for dim in up.dims if dim != over]
     count = int(np.prod([up.sizes[dim] for dim in others], dtype=int))
     if count > MAX_SERIES:
-        swaps = [d for d in others if count // up.sizes[d] * up.sizes[over] <= MAX_SERIES]
         raise DseError(
             f"{count:,} lines of {y}, one for each {' and '.join(others)}, are too many (at most "
-            f"{MAX_SERIES}): choose values with at= (--at)"
-            + "".join(f", or draw over {dim}, with over= (--over {dim})" for dim in swaps[:1])
+            f"{MAX_SERIES}): choose values with at= (--at) or a longer axis with over= (--over)"
         )
     shown = [dim for dim in others if up.sizes[dim] > 1] or others
     lines = []

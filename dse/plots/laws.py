@@ -16,7 +16,6 @@ from dse.evaluation import evaluate
 from dse.plots.axes import (
     add_legend,
     axes_of,
-    font_scale,
     format_axis,
     label_rows,
     new_figure,
@@ -33,7 +32,7 @@ from dse.plots.data import (
     plot_data,
 )
 from dse.plots.line_charts import draw_lines
-from dse.plots.style import STYLES, distinct_styles
+from dse.plots.style import STYLES, distinct_styles, font_scale
 from dse.study.study import StudyData
 from symbolic.errors import DseError, check_name
 

@@ -108,34 +108,20 @@ def heatmap(
     return ax
 
 
-def categories(source: PlotSource, *, quantity: str = "category", **options: Any) -> Axes:
-    """Draw a bound, case or category over two axes."""
-    texts = texts_of(options.get("where", ()), "where")
-    names = [quantity, *needed_quantities(source, None, texts)]
-    ds = plot_data(source, names, options.pop("at", None))
-    if not flags_of(ds[quantity]):
-        raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
-    return heatmap(ds, quantity, **options)
-
-
-def regimes(source: PlotSource, *, quantity: str | None = None, **options: Any) -> Axes:
-    """Draw the cases of a study over two axes, with the borders between them."""
-    if not isinstance(source, StudyData):
-        raise DseError(
-            "regimes need a study of one model, whose equations give the borders: for results use "
-            "a heatmap of a case"
-        )
-    known = cases_of(source)
-    if not known:
-        raise DseError(
-            f"{source.model} has no case, bound, category or limiter in this study: add one to the "
-            "outputs, or use a heatmap of a number"
-        )
-    case = quantity or known[0]
-    if case not in known:
-        known = cases_of(replace(source, outputs=(case,), best=None))
-        check_name(case, known, f"quantity = {case!r} has no cases", "quantities with cases are")
-    return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
+def categories(
+    source: PlotSource, *, quantity: str | None = None, row: Mapping[str, Any] = {}, **options: Any
+) -> Axes:
+    """Draw a bound, case or category over two axes; if ``row["borders"]``, with its borders."""
+    if row.get("borders") and not isinstance(source, StudyData):
+        raise DseError("regimes need a study of one model: for results use categories")
+    data: Any = source if isinstance(source, StudyData) else plot_data(source, [])
+    case = quantity or next(iter(cases_of(data)), "")
+    if case and isinstance(data, StudyData):
+        data = replace(data, outputs=(case,), best=None)
+    if case not in cases_of(data):
+        names = ", ".join(cases_of(data)) or "none: add a bound, case, category or limiter"
+        raise DseError(f"{case or 'this study'} has no categories; quantities with some: {names}")
+    return heatmap(data, case, borders=case if row else None, **options)
 
 
 def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
@@ -146,18 +132,12 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
     rest = [dim for dim in dims if dim not in (over, by)]
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)
-    if len(dims) < 2 and (over is None or by is None or over == by):
-        raise DseError(
-            f"{quantity} varies over {', '.join(dims) or 'no axis'}, and a map has two axes: sweep "
-            f"another input of {quantity}, or choose another quantity (--quantity)"
-            + f"; lines draw one axis: dse plot lines --quantity {quantity}"
-            * len(dims)
-        )
     if over is None or by is None or over == by or set(dims) - {over, by}:
-        raise DseError(
-            f"{quantity} varies over {', '.join(dims)}: a map has two axes; choose them with over= "
-            "and by= (--over, --by), and fix all others with at= (--at)"
-        )
+        way = "choose them with over= and by= (--over, --by), and fix all others with at= (--at)"
+        if len(dims) < 2:
+            way = "sweep another of its inputs, choose another quantity (--quantity), or draw lines"
+        dims = dims or ["no axis"]
+        raise DseError(f"{quantity} varies over {', '.join(dims)}, and a map has two axes: {way}")
     return over, by
 
 

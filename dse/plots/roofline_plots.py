@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.evaluation import evaluate
-from dse.plots.axes import (
-    add_legend,
-    axes_of,
-    font_scale,
-    set_title,
-    split_axes,
-    use_log_scale,
-)
+from dse.plots.axes import add_legend, axes_of, set_title, split_axes, use_log_scale
 from dse.plots.data import MAX_SERIES
-from dse.plots.style import STYLES, distinct_styles, style_of
+from dse.plots.style import STYLES, distinct_styles, font_scale, style_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model

@@ -14,17 +14,9 @@ from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
 from dse.fitting.rows import read_columns, read_table
-from dse.plots.axes import (
-    add_legend,
-    axes_of,
-    axis_label,
-    font_scale,
-    format_axis,
-    set_title,
-    split_axes,
-)
+from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, set_title, split_axes
 from dse.plots.data import MAX_SERIES, flags_of
-from dse.plots.style import STYLES, style_of
+from dse.plots.style import STYLES, font_scale, style_of
 from dse.verbs.study import advise
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError
@@ -62,8 +54,6 @@ _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
 _AFTER_LINES: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
 _PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9
-#: Height that the long title and legend of a move need if the font is twice as large. [inch]
-_LINES_HEIGHT = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +117,8 @@ def transit(
         advised, values = _apply_move(model, entries, point, move, here)
         states.append(_trace_state(model, {**point, **values}, entries))
         text += _effect_text(here, states[1], advised, values)
-    more = _LINES_HEIGHT * max(0.0, font_scale() - 1) * (len(states) - 1)
-    ax = axes_of(ax, 6.4, 4.2 + more)
+    # a move has a long title and a long legend, which large text makes longer
+    ax = axes_of(ax, 6.4, 4.2 + 3 * (font_scale() > 1) * (len(states) - 1))
     for state in states:
         _draw_state(ax, state, is_after=state is not here)
     at, rate = here["threads_in_ms"], here["ms_throughput"]
@@ -148,8 +138,8 @@ def transit(
     format_axis(ax.yaxis, throughput, axis_label(throughput) + " [1/cycle]")
     symbols = load_model("transit").symbols_by_name
     # a no-break space keeps a symbol and its value on one line
-    values = ", ".join(f"{symbols[name]}\xa0=\xa0{here[name]:.4g}" for name in _INPUTS)
-    set_title(ax, f"{text}\n{values}")
+    inputs = ", ".join(f"{symbols[name]}\xa0=\xa0{here[name]:.4g}" for name in _INPUTS)
+    set_title(ax, f"{text}\n{inputs}")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
