@@ -104,6 +104,8 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
                 notes.append(f"no elasticity by {name} towards {values[name][first]:g}: {error}")
             for table in moved.keys() & values.keys():
                 values[table][side] = moved[table].array
+                failed = dict.fromkeys(moved[table].failures.values())
+                notes += [f"no elasticity by {name} at a step: {reason}" for reason in failed]
     results = interpret_arrays([*roots, *rules], values)
     for rule in results[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)
@@ -150,18 +152,6 @@ def _extrapolated_slope(far: float, near: float) -> float:
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
-
-
-def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
-    """Return elasticities (below, above, both sides) at index ``place``, from neighbour points."""
-    order = np.argsort(x)
-    i = int(np.flatnonzero(order == place)[0])
-    x, y = x[order], y[order]
-    down = log_slope(x[i], y[i], x[i - 1], y[i - 1]) if i > 0 else math.nan
-    up = log_slope(x[i], y[i], x[i + 1], y[i + 1]) if i + 1 < x.size else math.nan
-    if math.isnan(down) or math.isnan(up):
-        return down, up, up if math.isnan(down) else down
-    return down, up, log_slope(x[i - 1], y[i - 1], x[i + 1], y[i + 1])
 
 
 def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
@@ -214,10 +204,6 @@ def _check_numeric(text: str, flags: Any) -> None:
         )
 
 
-def _is_error_output(name: str) -> bool:
-    return str(name).startswith("error(")
-
-
 def _source_of_study(
     study: StudyData,
     formulas: tuple[str, ...] | None,
@@ -231,7 +217,7 @@ def _source_of_study(
         raise DseError("the study has no axes: without one nothing varies")
     quantities = grid.model.quantities
     amounts = (name for name in grid.outputs if grid.kind(name) == "float")
-    named = formulas or tuple(name for name in amounts if not _is_error_output(name))
+    named = formulas or tuple(name for name in amounts if not name.startswith("error("))
     for text in named:
         _check_numeric(text, text in quantities and grid.kind(text) != "float")
     coords = axis_coordinates(grid)
@@ -291,7 +277,7 @@ def _source_of_dataset(
             if name != FEASIBLE
             and variable.dtype.kind == "f"
             and variable.ndim
-            and not _is_error_output(str(name))
+            and not str(name).startswith("error(")
         )
         if not named:
             raise DseError("the Dataset has no number that varies over an axis")
@@ -330,8 +316,12 @@ def _source_of_dataset(
                 here[row] = read_block(text, spot).item()
             for k, (name, x) in enumerate(lines.items()):
                 if name in spot:
-                    y = read_block(text, {**spot, name: slice(0, x.size)}).reshape(-1)
-                    sides[:, row, k] = neighbour_elasticities(x.astype(float), y, point[name])
+                    y, order = read_block(text, {**spot, name: slice(0, x.size)}), np.argsort(x)
+                    i = int(np.flatnonzero(order == point[name])[0])
+                    near = np.full((2, x.size + 2), np.nan)  # NaN beyond both ends
+                    near[:, 1:-1] = np.stack([x, y.reshape(-1)])[:, order]
+                    xs, ys = near[:, [i + 1, i, i, i + 2, i + 2]]
+                    sides[:, row, k] = _elasticities(xs[0], ys[0], xs[1:], ys[1:], whole=True)
         at = np.array([float(x[point[name]]) for name, x in lines.items()])
         return Elasticities(tuple(lines), at, here, sides)
 
@@ -388,7 +378,11 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
             )
     varying = [t for t in source.formulas if not parts[t].is_constant]
     if not varying:
-        _raise_constant(source, parts)
+        means = [f"{t} is {value_text(p.mean, source.units.get(t, ''))}" for t, p in parts.items()]
+        raise DseError(
+            f"{', '.join(means)} at every point that counts, so there is no variance to decompose: "
+            "sweep other axes or values, relax the constraints, or choose another output"
+        )
     curves: list[dict[str, Floats]] = []
     columns: dict[str, list[list[float]]] = {name: [] for name in ("first", "total", "low", "high")}
     for text, part in parts.items():
@@ -417,10 +411,10 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         "elasticity_up": (by, slopes.sides[1]),
         "input_value": ("input", slopes.input_values),
     }
-    variables = {
-        name: (dims, array, {"long_name": _MEANINGS[name]} | _unit(name))
-        for name, (dims, array) in variables.items()
-    }
+    without_unit = ("first", "total", "counted", "points", "elasticity")
+    for name, (dims, array) in variables.items():
+        unit = {"units": "1"} if name.startswith(without_unit) else {}
+        variables[name] = (dims, array, {"long_name": _MEANINGS[name]} | unit)
     for axis in axes:
         meaning = f"mean of the output at each value of {axis}; in the unit of the output"
         curve = np.stack([means[axis] for means in curves])
@@ -461,24 +455,8 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
         reach = 2 * reach + 1
 
 
-def _unit(name: str) -> dict[str, str]:
-    plain = name.startswith(("first", "total", "counted", "points", "elasticity"))
-    return {"units": "1"} if plain else {}
-
-
 def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
-
-
-def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
-    values = ", ".join(
-        f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
-        for text, part in parts.items()
-    )
-    raise DseError(
-        f"{values} at every point that counts, so there is no variance to decompose: sweep other "
-        "axes or values, relax the constraints, or choose another output"
-    )
 
 
 def _attributes(

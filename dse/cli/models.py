@@ -52,6 +52,5 @@ def models(name: str | None, quantity: str | None, latex: bool) -> Any:
     head = ("symbol", "name", "unit", "meaning")
     data: dict[str, Any] = {"name": model.name, "latex": equations.splitlines()}
     data["symbols"] = [dict(zip(head, row, strict=True)) for row in rows]
-    return Answer(
-        title=equations, tables=[Table(columns=head, rows=rows, title="symbols")], data=data
-    )
+    table = Table(title="symbols", columns=head, rows=rows)
+    return Answer(title=equations, tables=[table], data=data)

@@ -68,11 +68,11 @@ def heatmap(
     """Draw a quantity over two axes, with its optimum and its constraints."""
     texts, goal = texts_of(where, "where"), minimize or maximize
     ds = plot_data(source, [quantity, *needed_quantities(source, goal, texts)], at)
+    flags = flags_of(ds[quantity])
     over, by = _choose_axes(ds, quantity, over, by)
-    values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values
+    values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values.astype(float)
     feasible, broken = _constraint_masks(ds, texts, over, by)
     check_finite(quantity, values[feasible])
-    values, flags = values.astype(float), flags_of(ds[quantity])
     ax = axes_of(ax, 6.4, 4.6)
     ax.grid(visible=False)
     cells = _Cells(ax, ds, over, by)
@@ -112,8 +112,6 @@ def categories(
     source: PlotSource, *, quantity: str | None = None, row: Mapping[str, Any] = {}, **options: Any
 ) -> Axes:
     """Draw a bound, case or category over two axes; if ``row["borders"]``, with its borders."""
-    if row.get("borders") and not isinstance(source, StudyData):
-        raise DseError("regimes need a study of one model: for results use categories")
     data: Any = source if isinstance(source, StudyData) else plot_data(source, [])
     case = quantity or next(iter(cases_of(data)), "")
     if case and isinstance(data, StudyData):
@@ -281,7 +279,7 @@ def _draw_borders(
 
     ds, over, by = cells.ds, cells.over, cells.by
     if not isinstance(source, StudyData):
-        raise DseError("borders need a study: a Dataset has only values")
+        raise DseError("borders need a study: a Dataset has only values, which categories draws")
     ways = [name for name in (over, by) if source.grid().axes[name].kind == "number"]
     if not ways:
         raise DseError(f"borders need an axis of numbers: {over} and {by} have labels")

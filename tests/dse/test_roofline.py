@@ -302,7 +302,7 @@ def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
 
 
 def test_no_roof_or_frame_crosses_the_name_of_a_ceiling(analysis: Any) -> None:
-    """With the large text of slides, too; the names of two ceilings do not overlap."""
+    """Nor does the name of another ceiling, in the large text of slides."""
     slides = Path(plots.__file__).parent / "slides.mplstyle"
     with style.context(slides):
         ax = plots.roofline(analysis, machines=["h100_sxm"])
