@@ -39,14 +39,16 @@ def cite(source: Any, *more: Any) -> Answer:
     """Return BibTeX of the papers, data sheets and data sets behind one or more answers.
 
     Equations, fits, and values of machines and workloads have sources, which name publications.
-    ``print`` shows BibTeX, the papers that most sources name first. ``data`` has the ``entries``,
-    and in ``others`` the sources that name no publication. The fields are from the sources or the
-    table of references.
+    The fields are from the sources or the table of references.
 
     Parameters:
         source: A study, a comparison, a Dataset of an answer or run, or the path of one of these;
             a model, a machine, a workload, or the name of one of these.
         more: Further sources, whose references are merged.
+
+    Returns:
+        Answer: ``str(answer)`` is the BibTeX, the papers that most sources name first. ``data`` has
+        ``entries`` with all their sources, and ``others``: sources that name no publication.
 
     Raises:
         DseError: The source is none of these.
@@ -77,7 +79,7 @@ def cite(source: Any, *more: Any) -> Answer:
 
 def _bibtex(entry: Mapping[str, Any]) -> str:
     texts = entry["cited_as"]
-    more = [f"and {len(texts) - _SHOWN} more"] * (len(texts) > _SHOWN)
+    more = [f"and {len(texts) - _SHOWN} more: dse cite --json lists all"] * (len(texts) > _SHOWN)
     lines = [f"% {one_line(text).replace('@', ' at ')}" for text in [*texts[:_SHOWN], *more]]
     fields = ",\n".join(f"  {name} = {_value(name, v)}" for name, v in entry["fields"].items())
     return "\n".join([*lines, f"@{entry['type']}{{{entry['key']},", fields, "}"])

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from dse.study.study import StudyData
 from stochastic import sizes
 from sweeps.bounds.checks import check_grid
 from sweeps.grid.axes import parse_axis
+from sweeps.grid.build import recompute_tables
 from sweeps.grid.dataset import axis_coordinates, quantities_of
 from sweeps.grid.goals import Goal, dims_of, objective_node
-from sweeps.grid.grid import FEASIBLE, Grid, subgrid
+from sweeps.grid.grid import FEASIBLE, Grid, Leaf, leaf_at, subgrid
 from sweeps.nest.run import prepare
 from sweeps.scan.values import DatasetTable
 from sweeps.scan.variance import VarianceDecomposition, decompose_variance
@@ -28,7 +29,6 @@ from symbolic.errors import DseError, InfeasibleError, check_name
 from symbolic.expression import formula_unit, parse
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantities import Quantity, label_index_name
-from symbolic.statistics import statistics_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,65 +48,77 @@ BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elasticities:
-    """Elasticities of outputs by inputs.
-
-    ``sides`` has shape (3, outputs, inputs): slopes to smaller inputs, slopes to larger inputs, and
-    two-sided slopes.
-    """
+class Elasticities(NamedTuple):
+    """Elasticities; ``sides`` (3, outputs, inputs) are slopes downwards, upwards and two-sided."""
 
     inputs: tuple[str, ...]
     input_values: Floats
     output_values: Floats
     sides: Floats
+    notes: Sequence[str] = ()
 
 
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
     """Return the elasticities of formulas by every number on which they depend.
 
-    An integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is
-    NaN if a step leaves the domain of the input or breaks a rule, if the output is 0, changes its
-    sign or jumps, or if the formula has a statistic. The two-sided elasticity is also NaN if the
-    one-sided elasticities differ, as at a border of regimes.
+    Each step evaluates the whole model, with the tables (such as laws) that depend on the input. An
+    integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is NaN
+    if a step leaves the domain of the input or breaks a rule, if a table has no value there, if the
+    output is 0, changes its sign or jumps, or if the formula has a statistic. The two-sided
+    elasticity is also NaN if the one-sided elasticities differ, as at a border of regimes.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
     quantities = grid.model.quantities
     roots = [graph.flatten(parse(text, quantities)) for text in formulas]
     rules = [graph.flat_condition(c) for c in graph.conditions if c.is_rule]
-    base = {}
-    for name in references(*roots, *rules):
-        array = leaves[name].array
-        base[name] = array[tuple(point[a] for a in leaves[name].axes)] if array.ndim else array
+    names = references(*roots, *rules)
+    needed = graph.ancestors(names)
+    known = [name for name in needed & leaves.keys() if point.keys() >= {*leaves[name].axes}]
+    here = {name: leaf_at(leaves[name], point) for name in known}  # statistics remove axes
     labels = {label_index_name(axis) for axis in grid.axes}
+    behind = graph.ancestors(references(*roots)) - labels
     inputs = tuple(
         name
-        for name in references(*roots)
-        if name not in labels and name in quantities and not quantities[name].is_label
+        for name, definition in graph.definitions.items()
+        if name in behind & here.keys() & quantities.keys() and not quantities[name].is_label
+        if definition.kind in ("given", "default")
     )
-    steps = [_step_values(float(base[name]), quantities[name]) for name in inputs]
+    base = {name: float(here[name].array) for name in {*names, *inputs}}
+    steps = [np.array(_step_values(base[name], quantities[name])) for name in inputs]
     places = [slice(1 + 4 * k, 5 + 4 * k) for k in range(len(inputs))]
     size = 1 + 4 * len(inputs)
-    values = {name: np.full(size, float(value)) for name, value in base.items()}
+    values = {name: np.full(size, value) for name, value in base.items()}
+    allowed = np.ones(size, dtype=bool)
+    notes: list[str] = []
     for name, place, to in zip(inputs, places, steps, strict=True):
         values[name][place] = to
+        allowed[place] = quantities[name].domain.is_inside(to)
+        for first in (place.start, place.start + 2):  # smaller, and larger inputs
+            side = slice(first, first + 2)
+            moved = {name: Leaf(axes=("step",), array=values[name][side])}
+            try:
+                moved = recompute_tables(graph, here, moved) if allowed[side].all() else {}
+            except DseError as error:
+                allowed[side] = False
+                notes.append(f"no elasticity by {name} towards {values[name][first]:g}: {error}")
+            for table in moved.keys() & values.keys():
+                values[table][side] = moved[table].array
+                failed = dict.fromkeys(moved[table].failures.values())
+                notes += [f"no elasticity by {name} at a step: {reason}" for reason in failed]
     results = interpret_arrays([*roots, *rules], values)
-    allowed = np.ones(size, dtype=bool)
     for rule in results[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)
-    for name, place in zip(inputs, places, strict=True):
-        allowed[place] &= quantities[name].domain.is_inside(values[name][place])
-    sides, here = np.full((3, len(formulas), len(inputs)), np.nan), np.full(len(formulas), np.nan)
+    sides, at_point = np.full((3, len(roots), len(inputs)), np.nan), np.full(len(roots), np.nan)
     for row, result in enumerate(results[: len(roots)]):
         y = np.where(allowed, np.broadcast_to(result, (size,)).astype(np.float64), np.nan)
-        here[row] = y[0]
+        at_point[row] = y[0]
         for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
             x, whole = values[name], quantities[name].domain.whole
             sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
-    sides[:, [bool(statistics_of([root])) for root in roots]] = np.nan  # they use other points
-    at = np.array([float(base[name]) for name in inputs])
-    return Elasticities(inputs=inputs, input_values=at, output_values=here, sides=sides)
+    uses = [graph.ancestors(references(root)) for root in roots]
+    sides[:, [not each.isdisjoint(graph.statistics) for each in uses]] = np.nan
+    return Elasticities(inputs, np.array([base[n] for n in inputs]), at_point, sides, notes)
 
 
 def _step_values(value: float, row: Quantity) -> list[float]:
@@ -140,18 +152,6 @@ def _extrapolated_slope(far: float, near: float) -> float:
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
-
-
-def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
-    """Return elasticities (below, above, both sides) at index ``place``, from neighbour points."""
-    order = np.argsort(x)
-    i = int(np.flatnonzero(order == place)[0])
-    x, y = x[order], y[order]
-    down = log_slope(x[i], y[i], x[i - 1], y[i - 1]) if i > 0 else math.nan
-    up = log_slope(x[i], y[i], x[i + 1], y[i + 1]) if i + 1 < x.size else math.nan
-    if math.isnan(down) or math.isnan(up):
-        return down, up, up if math.isnan(down) else down
-    return down, up, log_slope(x[i - 1], y[i - 1], x[i + 1], y[i + 1])
 
 
 def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
@@ -204,10 +204,6 @@ def _check_numeric(text: str, flags: Any) -> None:
         )
 
 
-def _is_error_output(name: str) -> bool:
-    return str(name).startswith("error(")
-
-
 def _source_of_study(
     study: StudyData,
     formulas: tuple[str, ...] | None,
@@ -221,7 +217,7 @@ def _source_of_study(
         raise DseError("the study has no axes: without one nothing varies")
     quantities = grid.model.quantities
     amounts = (name for name in grid.outputs if grid.kind(name) == "float")
-    named = formulas or tuple(name for name in amounts if not _is_error_output(name))
+    named = formulas or tuple(name for name in amounts if not name.startswith("error("))
     for text in named:
         _check_numeric(text, text in quantities and grid.kind(text) != "float")
     coords = axis_coordinates(grid)
@@ -281,7 +277,7 @@ def _source_of_dataset(
             if name != FEASIBLE
             and variable.dtype.kind == "f"
             and variable.ndim
-            and not _is_error_output(str(name))
+            and not str(name).startswith("error(")
         )
         if not named:
             raise DseError("the Dataset has no number that varies over an axis")
@@ -320,10 +316,14 @@ def _source_of_dataset(
                 here[row] = read_block(text, spot).item()
             for k, (name, x) in enumerate(lines.items()):
                 if name in spot:
-                    y = read_block(text, {**spot, name: slice(0, x.size)}).reshape(-1)
-                    sides[:, row, k] = neighbour_elasticities(x.astype(float), y, point[name])
+                    y, order = read_block(text, {**spot, name: slice(0, x.size)}), np.argsort(x)
+                    i = int(np.flatnonzero(order == point[name])[0])
+                    near = np.full((2, x.size + 2), np.nan)  # NaN beyond both ends
+                    near[:, 1:-1] = np.stack([x, y.reshape(-1)])[:, order]
+                    xs, ys = near[:, [i + 1, i, i, i + 2, i + 2]]
+                    sides[:, row, k] = _elasticities(xs[0], ys[0], xs[1:], ys[1:], whole=True)
         at = np.array([float(x[point[name]]) for name, x in lines.items()])
-        return Elasticities(inputs=tuple(lines), input_values=at, output_values=here, sides=sides)
+        return Elasticities(tuple(lines), at, here, sides)
 
     return AnalysisSource(
         formulas=listed,
@@ -378,7 +378,11 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
             )
     varying = [t for t in source.formulas if not parts[t].is_constant]
     if not varying:
-        _raise_constant(source, parts)
+        means = [f"{t} is {value_text(p.mean, source.units.get(t, ''))}" for t, p in parts.items()]
+        raise DseError(
+            f"{', '.join(means)} at every point that counts, so there is no variance to decompose: "
+            "sweep other axes or values, relax the constraints, or choose another output"
+        )
     curves: list[dict[str, Floats]] = []
     columns: dict[str, list[list[float]]] = {name: [] for name in ("first", "total", "low", "high")}
     for text, part in parts.items():
@@ -407,10 +411,10 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         "elasticity_up": (by, slopes.sides[1]),
         "input_value": ("input", slopes.input_values),
     }
-    variables = {
-        name: (dims, array, {"long_name": _MEANINGS[name]} | _unit(name))
-        for name, (dims, array) in variables.items()
-    }
+    without_unit = ("first", "total", "counted", "points", "elasticity")
+    for name, (dims, array) in variables.items():
+        unit = {"units": "1"} if name.startswith(without_unit) else {}
+        variables[name] = (dims, array, {"long_name": _MEANINGS[name]} | unit)
     for axis in axes:
         meaning = f"mean of the output at each value of {axis}; in the unit of the output"
         curve = np.stack([means[axis] for means in curves])
@@ -422,7 +426,7 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         "axis": ("axis", axes),
         "input": ("input", list(slopes.inputs)),
     }
-    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, parts))
+    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, parts, slopes.notes))
 
 
 def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
@@ -451,27 +455,13 @@ def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
         reach = 2 * reach + 1
 
 
-def _unit(name: str) -> dict[str, str]:
-    plain = name.startswith(("first", "total", "counted", "points", "elasticity"))
-    return {"units": "1"} if plain else {}
-
-
 def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
 
 
-def _raise_constant(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> None:
-    values = ", ".join(
-        f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
-        for text, part in parts.items()
-    )
-    raise DseError(
-        f"{values} at every point that counts, so there is no variance to decompose: sweep other "
-        "axes or values, relax the constraints, or choose another output"
-    )
-
-
-def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition]) -> dict[str, Any]:
+def _attributes(
+    source: AnalysisSource, parts: dict[str, VarianceDecomposition], more: Sequence[str]
+) -> dict[str, Any]:
     point = {
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
@@ -485,7 +475,7 @@ def _attributes(source: AnalysisSource, parts: dict[str, VarianceDecomposition])
             "first-order index of an axis may then exceed its total index"
         )
     constant = [text for text, part in parts.items() if part.is_constant]
-    notes = [f"{text} is the same at every point: it has no indices" for text in constant]
+    notes = [*(f"{text} is the same at every point: it has no indices" for text in constant), *more]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",
         "method": "exact decomposition of the variance over the full grid, uniform weights",

@@ -6,6 +6,7 @@ equation evaluated on ``Fraction``.
 """
 
 import math
+import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
@@ -129,6 +130,17 @@ def _mathrm(name: str) -> str:
     return f"\\mathrm{{{_escape_latex(name)}}}"
 
 
+_NAME = re.compile(
+    r"(?<![A-Za-z\\{])(\\#|(?=[A-Za-z]{3}|[A-Za-z]+\\_))([A-Za-z0-9]|\\_)+|(?<=_\{)[a-zA-Z]{3,}"
+)
+
+
+def latex_symbols(model: EquationSet) -> dict[str, str]:
+    """Return the LaTeX of each quantity: the paper's symbol (long names upright), or the name."""
+    symbols = {n: _NAME.sub(r"\\mathrm{\g<0>}", s) for n, s in model.symbols_by_name.items()}
+    return {name: _mathrm(name) for name in model.quantities} | symbols
+
+
 def _decimal(value: Any) -> Any:
     """Return a literal as a decimal for LaTeX: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
@@ -152,7 +164,7 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
     """Return equations of a model or graph; see :meth:`symbolic.model.Model.latex`."""
-    names = {name: _mathrm(name) for name in model.quantities} | model.symbols_by_name
+    names = latex_symbols(model)
     if graph is None or name is None:
         used = model.equations if graph is None else graph.equations
         return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in used)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -34,23 +35,28 @@ class Model(DisplayMixin, EquationSet):
             for row in data[title]:
                 default = (row["default"], row["unit"]) if "default" in row else None
                 labels = f" ({', '.join(row['labels'])})" if "labels" in row else ""
-                rows.append([row["name"], row["unit"], default, row["meaning"] + labels])
-            head = ("quantity", "unit", "default", "meaning")
+                first = [row[key] for key in ("name", "symbol", "unit")]
+                rows.append([*first, default, row["meaning"] + labels])
+            head = ("quantity", "symbol", "unit", "default", "meaning")
             tables.append(Table(title=title, columns=head, rows=rows))
         rows = []
         for eq in data["equations"]:
             when = ", ".join(f"{name} = {label}" for name, label in eq["when"].items())
             needs = ", ".join(eq["needs"]) + f" [{when}]" * bool(when)
-            rows.append([eq["name"], eq["source"], needs])
-        columns = ("equation", "source", "needs")
+            rows.append([eq["name"], eq["symbol"], eq["source"], needs])
+        columns = ("equation", "symbol", "source", "needs")
         tables.append(Table(title="equations", columns=columns, rows=rows))
         title = f"{self.name}: {self.summary}" if self.summary else self.name
         return Answer(kind="Model", title=title, tables=tables, data=data)
 
     def _data(self) -> dict[str, Any]:
+        plain = {n: re.sub(r"\\(?=[_#]|[a-z]+$)", "", s) for n, s in self.symbols_by_name.items()}
+        symbols = {name: text for name, text in plain.items() if "\\" not in text}
+
         def row(name: str) -> dict[str, Any]:
             about = self.quantity(name)
             result: dict[str, Any] = {"name": name, "unit": about.unit, "meaning": about.meaning}
+            result["symbol"] = symbols.get(name, "")
             result |= {"labels": list(about.labels)} if about.labels else {}
             return result | ({} if about.default is None else {"default": about.default})
 
@@ -70,6 +76,7 @@ class Model(DisplayMixin, EquationSet):
                     "unit": self.quantity(eq.name).unit,
                     "meaning": self.quantity(eq.name).meaning,
                     "flags": {str(value): meaning for value, meaning in eq.flags.items()},
+                    "symbol": symbols.get(eq.name, ""),
                 }
                 for eq in self.equations
             ],

@@ -10,6 +10,7 @@ import dse
 from pages.gallery import figures_of
 from pages.rst import heading, listed, math, paragraphs, plain, table
 from symbolic.answer import value_text
+from symbolic.closed_form import latex_symbols
 from symbolic.library import SHIPPED_FOLDER, available_models, run_file
 from symbolic.node import is_readable
 from symbolic.quantities import RULES
@@ -42,7 +43,7 @@ def link(model, name):
 
 def symbol(model, name):
     """Return the symbol of the paper, if the model has one."""
-    return next((eq.symbol for eq in model.variants(name) if eq.symbol), "")
+    return latex_symbols(model)[name] if name in model.symbols_by_name else ""
 
 
 def written(model, name):

@@ -18,7 +18,7 @@ def cite(sources: tuple[str, ...]) -> Any:
 
     A SOURCE is a study, store, model, machine or workload; several have one list of references.
     These are the references behind an answer, which the sources of equations, values and fits name.
-    Comments list the sources. --json also lists the sources that name no publication.
+    Comments name the first sources of each. --json lists all, also those that name no publication.
     """
     with input_errors():
         return dse.cite(*sources)

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 import dse
 from dse.delimited import split_commas
 from symbolic.answer import fold_lines, terminal_width
+from symbolic.errors import nearest_hint
 from symbolic.file_access import FileScope, PathBase
 from symbolic.safe_text import escape_controls
 
@@ -242,10 +243,29 @@ def check_figure_path(text: str | None, flag: str) -> Path | None:
 
 
 def figure_option(flag: str, text: str, **about: Any) -> OptionDecorator:
-    """Return an option that takes the path of a figure."""
+    """Return an option that takes the path of a figure, and the option --style."""
     callback = option_callback(lambda path: check_figure_path(path, flag))
     flag_and_metavar = f"{flag} OUT.png|.svg|.pdf"
-    return option(flag_and_metavar, text, type=click.Path(), callback=callback, **about)
+    path = option(flag_and_metavar, text, type=click.Path(), callback=callback, **about)
+    text = "Style sheet of matplotlib (name or file) for the figure; slides: large text"
+    style = option("--style NAME", text, callback=_use_style, expose_value=False)
+    return lambda function: path(style(function))
+
+
+def _use_style(ctx: click.Context, _option: Any, style: str | None) -> None:
+    """Apply a style sheet, of matplotlib, of dse.plots or a file, until the command ends."""
+    if style is None:
+        return
+    from matplotlib import style as styles
+
+    from dse import plots
+
+    own = {path.stem: path for path in Path(plots.__file__).parent.glob("*.mplstyle")}
+    known = [*own, "default", *styles.available]
+    if style not in known and not Path(style).is_file():
+        hint = f"{nearest_hint(style, known)}; there are: {', '.join(known)}"
+        raise click.UsageError(f"--style {style}: no such style or file{hint}")
+    ctx.with_resource(styles.context(own.get(style, style)))
 
 
 def example_studies() -> dict[str, Path]:

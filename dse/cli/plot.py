@@ -29,7 +29,6 @@ from dse.cli.options import (
     where_option,
 )
 from symbolic.answer import Answer, Table, value_text
-from symbolic.errors import check_name
 from symbolic.quantities import TABLE
 
 if TYPE_CHECKING:
@@ -124,12 +123,10 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--log x|y|xy", "Sides of the figure with a logarithmic scale", type=click.Choice(_SIDES))
 @option("--title TEXT", "Title of the figure; with an empty one, none")
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
-@option("--style NAME", "Style sheet of matplotlib (name or file), for fonts and the background")
 @option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
 def plot(
-    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int,
-    style: str | None, **options: Any,
-) -> Any:  # fmt: skip
+    kind: PlotKind, sources: tuple[str, ...], out: Path, size: str | None, dpi: int, **options: Any
+) -> Any:
     """Draw a figure of a study or model.
 
     Most kinds of figures show a study: a study file, a stored dataset, or the study that the
@@ -142,8 +139,6 @@ def plot(
     from dse.plots.roofline_plots import faults_of
 
     with input_errors():
-        if style is not None:
-            _use_style(style)
         chosen: dict[str, Any] = {}
         if kind.source == "kernels":
             arguments = _kernel_arguments(kind, sources, options)
@@ -201,19 +196,6 @@ def _finish(ax: Any, log: str | None, title: str | None) -> None:
         ax.figure.suptitle(title)
     for each in panels if title == "" or (title and len(panels) == 1) else ():
         set_title(each, title or "")
-
-
-def _use_style(style: str) -> None:
-    """Apply a style sheet, of matplotlib, of dse.plots or a file, until the command ends."""
-    from matplotlib import style as styles
-
-    from dse import plots
-
-    own = {path.stem: path for path in Path(plots.__file__).parent.glob("*.mplstyle")}
-    if not Path(style).is_file():
-        known = [*own, "default", *styles.available]
-        check_name(style, known, f"--style {style}: no such style or file")
-    click.get_current_context().with_resource(styles.context(own.get(style, style)))
 
 
 def _text(value: Any) -> str:

@@ -1,10 +1,17 @@
-/* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. */
+/* Elasticities of an output, as ``dse sensitivity`` computes them; and the moves of the model's guide. Inputs of what Python computed are left out. */
 
 const STEP = 1e-4, STEP_RATIO = 8, WHOLE = 0.01, SAME_SLOPE = 1e-2, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32, LEAST_GAIN = 1.001;
 const BEYOND = 1e-9, PAST = 0.01; // relative distances from a border to its next regime, and at most to a value of few digits
 
-function movable() {
-  return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps);
+function movable(output) {
+  const left = new Set(unfollowed(output).flatMap(([, given]) => given));
+  return [...LEVERS.values()].filter((lever) => !lever.categories && INPUTS.has(lever.name) && !lever.snaps && !left.has(lever.name));
+}
+
+/** What Python computed for an output, each with its inputs: this page cannot follow a change of them. */
+function unfollowed(output) {
+  const used = behind(output).add(output);
+  return stale([...LEVERS.keys()]).filter(([name]) => used.has(name));
 }
 
 function movedTo(lever, value) {
@@ -38,7 +45,7 @@ const steepest = ({ down, up }) => [down, up].reduce((most, { slope }) => (Math.
 
 function movers(output) {
   if (flagsOf(output)) return [];
-  return movable().map((lever) => elasticities(lever, output))
+  return movable(output).map((lever) => elasticities(lever, output))
     .filter((one) => Math.abs(steepest(one)) > 1e-9 || one.down.jumps || one.up.jumps)
     .sort((a, b) => Math.abs(steepest(b)) - Math.abs(steepest(a)));
 }
@@ -110,7 +117,7 @@ function roundPast(place, up, holds) {
 function moves(guide) {
   const names = new Set((guide.helps[stateOf(guide)] ?? []).flat()), known = new Set(guide.fixed);
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
-  return [...new Set(behind)].map((name) => LEVERS.get(name)).filter((lever) => lever && movable().includes(lever))
+  return [...new Set(behind)].map((name) => LEVERS.get(name)).filter((lever) => lever && movable(guide.goal).includes(lever))
     .flatMap((lever) => [true, false].map((up) => follow(guide, lever, up)))
     .filter((move) => move && Number.isFinite(move.gain) && move.gain >= LEAST_GAIN)
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
@@ -145,8 +152,10 @@ function showAdvice() {
     element("th", { scope: "row" }, one.lever.name.replaceAll("_", "_\u200b") + (one.step ? ` ± ${one.step}` : "")),
     element("td", { class: "number" }, sideText(one.down)), element("td", { class: "number" }, sideText(one.up)),
     element("td", {}, element("span", { class: steepest(one) > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(steepest(one))) / most)}%` })))));
-  byId("moved-note").textContent = !inputs.length ? `${output} does not vary with any input here.`
-    : `Change of ${output} in percent for each percent of an input, to smaller and to larger values. Whole numbers move by the step in the table, across the steps of the output.`;
+  const computed = unfollowed(output), left = [...new Set(computed.flatMap(([, given]) => given))];
+  const note = left.length ? ` Without ${left.join(", ")}: Python computed ${computed.map(([name]) => name).join(", ")} from them. For them, use dse sensitivity.` : "";
+  byId("moved-note").textContent = (!inputs.length ? `${output} does not vary with any ${left.length ? "other " : ""}input here.`
+    : `Change of ${output} in percent for each percent of an input, to smaller and to larger values. Whole numbers move by the step in the table, across the steps of the output.`) + note;
 }
 
 function moveText({ lever, up, from, to, gain, next }, { goal, maximize }) {

@@ -76,7 +76,8 @@ function redraw() {
   const svg = box.firstChild;
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `${KINDS[view.kind].title}: ${chart.y.title} over ${chart.x.title}${chart.note ? `; ${chart.note}` : ""}`);
-  byId("figure-note").textContent = chart.note ?? "";
+  const held = data.stored ? [] : stale([view.over, view.by].filter((name) => GIVEN.has(name)));
+  byId("figure-note").textContent = [chart.note, ...held.map(([name, given]) => `${name} is that of the study along ${given.join(", ")}`)].filter(Boolean).join("; ");
 }
 
 let later = 0;

@@ -13,12 +13,14 @@ function showOutputs() {
   ].filter(Boolean).join(" ");
 }
 
-/** Quantities that Python computed from inputs that have changed since. */
-function stale() {
-  const moved = [...Object.keys(here.set), ...Object.keys(here.off)];
-  if (!moved.length) return [];
-  return Object.keys(data.definitions)
-    .filter((name) => ["table", "statistic"].includes(definitionOf(name).kind) && !(name in here.set))
+/** Quantities that Python computed; the page cannot compute them for other inputs. */
+function computedInPython() {
+  return Object.keys(data.definitions).filter((name) => ["table", "statistic"].includes(definitionOf(name)?.kind) && !(name in here.set));
+}
+
+/** Quantities that Python computed from inputs that have moved since. */
+function stale(moved = [...Object.keys(here.set), ...Object.keys(here.off)]) {
+  return computedInPython()
     .map((name) => [name, moved.filter((given) => given !== name && behind(name).has(given))])
     .filter(([, given]) => given.length);
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.plots.style import font_scale
 from symbolic.answer import PREFIXED_UNITS, common_prefix
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE, text_unit
@@ -47,14 +48,8 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
         raise DseError("figures need matplotlib: pip install matplotlib") from error
-    grown = max(1.0, _font_scale()) ** 0.5  # text still grows more than the figure
+    grown = max(1.0, font_scale()) ** 0.5  # text still grows more than the figure
     return NotebookFigure(figsize=(grown * width, grown * height), layout="constrained")
-
-
-def _font_scale() -> float:
-    from matplotlib import rcParams
-
-    return float(rcParams["font.size"] / 10)
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -95,7 +90,7 @@ def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
 def fold(text: str, width: int) -> str:
     """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
     joined = text.replace(" = ", "\N{NBSP}=\N{NBSP}")  # an equation stays on one line
-    return textwrap.fill(joined, max(8, int(width / _font_scale()))).replace("\N{NBSP}", " ")
+    return textwrap.fill(joined, max(8, int(width / font_scale()))).replace("\N{NBSP}", " ")
 
 
 def label_with_unit(text: str, unit: str) -> str:
@@ -179,9 +174,9 @@ def label_rows(ax: Axes, names: Sequence[str]) -> Any:
     return np.arange(len(names))
 
 
-def set_title(ax: Axes, text: str, width: int = 72) -> None:
-    """Set a title, wrapped to lines of at most ``width`` characters."""
-    ax.set_title(fold(text, width), fontsize="medium")
+def set_title(ax: Axes, text: str, width: int = 64) -> None:
+    """Set a title, each line wrapped to lines of at most ``width`` characters."""
+    ax.set_title("\n".join(fold(line, width) for line in text.split("\n")), fontsize="medium")
 
 
 def add_legend(
@@ -200,13 +195,13 @@ def add_legend(
         # borderaxespad is in font sizes of the legend
         box = ax.xaxis.get_tightbbox() or ax.bbox
         depth = 72 / ax.figure.dpi * (ax.bbox.y0 - box.y0)
-        pad = depth / (8.33 * _font_scale()) + 0.4
+        pad = depth / (8.33 * font_scale()) + 0.4
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
         style |= {"handles": handles, "labels": labels}
     legend = ax.legend(**(style | more))
     is_wide = legend.get_window_extent().width > 1.15 * ax.bbox.width
-    if at_bottom and is_wide and _font_scale() > 1:
+    if at_bottom and is_wide and font_scale() > 1:
         ax.legend(**(style | more | {"ncols": 1}))  # else the layout has no room for the Axes
 
 

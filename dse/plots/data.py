@@ -38,6 +38,8 @@ PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
 #: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
+#: Maximum number of letters of a legend's title; a longer meaning is replaced by its name.
+_MAX_HEADING = 56
 #: Kinds of plots that can draw any study, as text for error messages.
 GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
@@ -147,7 +149,7 @@ def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
 
 
 def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """Return the horizontal axis of a plot: ``over``, or by default the last axis of numbers."""
+    """Return the horizontal axis of a plot: ``over``, or the axis of numbers with most values."""
     dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
     subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'} over"
     if over is not None and over not in dims:
@@ -158,7 +160,8 @@ def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
         raise UnknownNameError(f"over = {over!r}: {subject} {axes}")
     if not dims:
         raise DseError(f"{subject} no axis: give the study one")
-    return over or ([dim for dim in dims if is_numeric(ds, dim)] or dims)[-1]
+    numbers = [dim for dim in dims if is_numeric(ds, dim)]
+    return over or max(reversed(numbers or dims[-1:]), key=lambda dim: ds.sizes[dim])
 
 
 def only_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
@@ -184,8 +187,8 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
     count = int(np.prod([up.sizes[dim] for dim in others], dtype=int))
     if count > MAX_SERIES:
         raise DseError(
-            f"{count:,} lines of {y} over {', '.join(others)} are too many (at most {MAX_SERIES}): "
-            "choose values with at="
+            f"{count:,} lines of {y}, one for each {' and '.join(others)}, are too many (at most "
+            f"{MAX_SERIES}): choose values with at= (--at) or a longer axis with over= (--over)"
         )
     shown = [dim for dim in others if up.sizes[dim] > 1] or others
     lines = []
@@ -197,8 +200,8 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
         points = {"x": across.isel(index).values, "y": up.isel(index).values}
         lines.append(Line(label=label, coordinates=at, **points))
     check_finite(y, *(line.y for line in lines))
-    heading = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
-    return heading, lines
+    words = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
+    return words if len(words) <= _MAX_HEADING else shown[0], lines
 
 
 def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
@@ -253,7 +256,7 @@ def complete_options(
     goals = _goals(source, best)
     if kind.goals and not explicit.get("minimize") and not explicit.get("maximize"):
         options |= _goal_options(kind, goals, best)
-    needed, cases = kind.outputs, _cases(source)
+    needed, cases = kind.outputs, cases_of(source)
     known = source.grid().model.yields if isinstance(source, StudyData) else source.variables
     is_drawable = all(name in known for name in needed)
     if "quantity" in kind.required_options and "quantity" not in explicit:
@@ -303,6 +306,7 @@ def _axes_to_show(
 ) -> list[str]:
     labels = [name for name, values in free.items() if values.dtype.kind not in "iuf"]
     numbers = [name for name in reversed(free) if name not in labels]
+    numbers.sort(key=lambda name: -len(free[name]))
     order = [*labels, *numbers] if kind.prefers == "labels" else [*numbers, *labels[::-1]]
     shown: list[str] = []
     for name in dict.fromkeys([*(name for name in first if name in free), *order]):
@@ -331,12 +335,13 @@ def _outputs(source: StudyData | xr.Dataset) -> list[str]:
     return [str(name) for name, array in source.data_vars.items() if array.dtype.kind in "iuf"]
 
 
-def _cases(source: StudyData | xr.Dataset) -> list[str]:
-    """Return the names of bounds and cases, first those of the outputs."""
+def cases_of(source: StudyData | xr.Dataset) -> list[str]:
+    """Return the names of bounds and cases: first those that vary over a map, then the outputs."""
     if isinstance(source, StudyData):
         grid = source.grid()
         known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
-        return [name for name in dict.fromkeys(known) if grid.flag_meanings(name)]
+        cases = [name for name in dict.fromkeys(known) if grid.flag_meanings(name)]
+        return sorted(cases, key=lambda name: -min(2, len(grid.dims(name))))
     marks = {"flag_values", "flag_values_by_model"}
     return [name for name in _outputs(source) if marks & source[name].attrs.keys()]
 

@@ -32,7 +32,7 @@ from dse.plots.data import (
     plot_data,
 )
 from dse.plots.line_charts import draw_lines
-from dse.plots.style import STYLES, distinct_styles
+from dse.plots.style import STYLES, distinct_styles, font_scale
 from dse.study.study import StudyData
 from symbolic.errors import DseError, check_name
 
@@ -153,7 +153,6 @@ def loss(
     law = imbalance(Pmf.parse(distribution), lanes=int(lanes))
     ax = axes_of(ax)
     _draw_loss_masses(ax, law, _bin_edges(law), law.sample(groups, seed=0))
-    ax.set_xlabel("loss of a group")
     return ax
 
 
@@ -167,7 +166,7 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
     """
     drawn, edges = law.sample(groups, seed=seed), _bin_edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
-    figure = new_figure(11, 3.8)
+    figure = new_figure(11, 5 if font_scale() > 1 else 3.8)
     panels = [axes_of(ax) for ax in figure.subplots(1, 3)]
     _draw_loss_masses(panels[0], law, edges, drawn)
     _draw_atoms(panels[1], law, edges)
@@ -195,7 +194,10 @@ def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str) -> N
     ax.errorbar(centres, shares, 2 * error, label=text, **style)
     ax.set(ylim=(0, 1.45 * max(*exact, *shares)), ylabel="probability of a bin")
     set_title(ax, "probability of each bin")
-    ax.legend(fontsize="small", loc="upper right", framealpha=0.9)
+    if font_scale() > 1:  # a large legend would cover the bars
+        add_legend(ax, at_bottom=True, ncols=1)
+    else:
+        ax.legend(fontsize="small", loc="upper right", framealpha=0.9)
 
 
 def _draw_loss_masses(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
@@ -206,6 +208,7 @@ def _draw_loss_masses(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
         labels = [" and ".join(labels)]  # one line for both
     for label, value, line in zip(labels, marks.values(), ("--", ":"), strict=False):
         ax.axvline(value, color="black", ls=line, label=label)
+    ax.set_xlabel("loss of a group")
     _draw_masses(ax, edges, exact, samples, "groups")
     set_title(ax, f"Loss of {str(law.source).removeprefix('Pmf.')}, {law.lanes} lanes")
 
@@ -332,19 +335,19 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     part = _visible_slice(below)
     values, below = times.values[part] * step, below[part]
     drawn = law.sample(max(100, _SIMULATED_LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
-    figure = new_figure(9, 3.6)
+    figure = new_figure(9, 4.8 if font_scale() > 1 else 3.6)
     mass, rare = (axes_of(ax) for ax in figure.subplots(1, 2))
     wide = -(-len(values) // _BINS)  # number of steps in each bin
     edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
+    for panel in (mass, rare):
+        format_time_axis(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
     _draw_masses(mass, edges, exact, drawn, "launches")
     rare.step(values, np.maximum(1 - below, 0), where="post", **_EXACT.line_options())
     rare.set(yscale="log", ylim=(_MIN_TAIL, 1.3))
     for q in (0.5, 0.99, 0.9999):
         _mark_quantile(rare, float(law.quantile(q)) * step, 1 - q, f"{q:.4g}", (6, 3))
     rare.set_ylabel("chance that it lasts longer")
-    for panel in (mass, rare):
-        format_time_axis(panel) if step != 1.0 else panel.set_xlabel("steps of a launch")
     shape = f"{law.blocks:,} blocks on {sum(law.slots):,} slots"
     figure.suptitle(f"{law.works[0]!r}: {shape}")
     return figure

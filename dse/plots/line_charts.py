@@ -62,13 +62,15 @@ def _is_coincident(line: Line, other: Line) -> bool:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], looks: Sequence[Style], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines. If some coincide or ``same`` is True, mark different points on each line."""
+    """Draw lines; if some coincide or ``same`` is True, mark different points on each line."""
     room = all(len(line.x) >= 2 * len(lines) for line in lines)
     same = same or (room and any(_is_coincident(*pair) for pair in combinations(lines, 2)))
     for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
-        step = max(1, -(-len(line.x) // _MAX_MARKERS), len(lines) if same else 1)
+        step = max(-(-len(line.x) // _MAX_MARKERS), len(lines)) if same else 1
         marks: dict[str, Any] = {"markevery": (k * step // max(len(lines), 1), step)}
         marks |= {"ms": 4.5} if step > 1 else {}
+        if len(line.x) > _MAX_MARKERS and not same:
+            marks["marker"] = ""  # marks at some points would show a false period
         ax.plot(line.x, line.y, label=line.label, **(look.points_options(**marks) | style))
 
 

@@ -21,6 +21,7 @@ from dse.plots.axes import (
 from dse.plots.data import (
     AxisValues,
     PlotSource,
+    cases_of,
     check_finite,
     flags_of,
     is_numeric,
@@ -67,11 +68,11 @@ def heatmap(
     """Draw a quantity over two axes, with its optimum and its constraints."""
     texts, goal = texts_of(where, "where"), minimize or maximize
     ds = plot_data(source, [quantity, *needed_quantities(source, goal, texts)], at)
+    flags = flags_of(ds[quantity])
     over, by = _choose_axes(ds, quantity, over, by)
-    values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values
+    values = ds[quantity].broadcast_like(ds[[over, by]]).transpose(by, over).values.astype(float)
     feasible, broken = _constraint_masks(ds, texts, over, by)
     check_finite(quantity, values[feasible])
-    values, flags = values.astype(float), flags_of(ds[quantity])
     ax = axes_of(ax, 6.4, 4.6)
     ax.grid(visible=False)
     cells = _Cells(ax, ds, over, by)
@@ -81,7 +82,7 @@ def heatmap(
         for (flag, word), look in zip(flags.items(), looks, strict=True):
             inside = (values == flag) & feasible
             handles += cells.draw_cells(inside, f"{flag}: {word}", look, alpha=0.55)
-        set_title(ax, axis_label(ds[quantity]))
+        set_title(ax, f"{axis_label(ds[quantity], 100)}\n{study_text(ds)}")
     else:
         cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
         set_title(ax, study_text(ds, source))
@@ -108,32 +109,18 @@ def heatmap(
     return ax
 
 
-def categories(source: PlotSource, *, quantity: str = "category", **options: Any) -> Axes:
-    """Draw a bound, case or category over two axes."""
-    texts = texts_of(options.get("where", ()), "where")
-    names = [quantity, *needed_quantities(source, None, texts)]
-    ds = plot_data(source, names, options.pop("at", None))
-    if not flags_of(ds[quantity]):
-        raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
-    return heatmap(ds, quantity, **options)
-
-
-def regimes(source: PlotSource, **options: Any) -> Axes:
-    """Draw the cases of a study over two axes, with the borders between them."""
-    if not isinstance(source, StudyData):
-        raise DseError(
-            "regimes need a study of one model, whose equations give the borders: for results use "
-            "a heatmap of a case"
-        )
-    grid = source.grid()
-    known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
-    case = next((name for name in known if grid.flag_meanings(name)), None)
-    if case is None:
-        raise DseError(
-            f"{source.model} has no case, bound, category or limiter in this study: add one to the "
-            "outputs, or use a heatmap of a number"
-        )
-    return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
+def categories(
+    source: PlotSource, *, quantity: str | None = None, row: Mapping[str, Any] = {}, **options: Any
+) -> Axes:
+    """Draw a bound, case or category over two axes; if ``row["borders"]``, with its borders."""
+    data: Any = source if isinstance(source, StudyData) else plot_data(source, [])
+    case = quantity or next(iter(cases_of(data)), "")
+    if case and isinstance(data, StudyData):
+        data = replace(data, outputs=(case,), best=None)
+    if case not in cases_of(data):
+        names = ", ".join(cases_of(data)) or "none: add a bound, case, category or limiter"
+        raise DseError(f"{case or 'this study'} has no categories; quantities with some: {names}")
+    return heatmap(data, case, borders=case if row else None, **options)
 
 
 def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
@@ -145,10 +132,11 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
     over = over or (rest.pop() if rest else None)
     by = by or (rest.pop() if rest else None)
     if over is None or by is None or over == by or set(dims) - {over, by}:
-        raise DseError(
-            f"{quantity} varies over {', '.join(dims) or 'no axis'}: a map has two axes; choose "
-            "them with over= and by=, fix all others with at=; for one axis use lines"
-        )
+        way = "choose them with over= and by= (--over, --by), and fix all others with at= (--at)"
+        if len(dims) < 2:
+            way = "sweep another of its inputs, choose another quantity (--quantity), or draw lines"
+        dims = dims or ["no axis"]
+        raise DseError(f"{quantity} varies over {', '.join(dims)}, and a map has two axes: {way}")
     return over, by
 
 
@@ -293,7 +281,7 @@ def _draw_borders(
 
     ds, over, by = cells.ds, cells.over, cells.by
     if not isinstance(source, StudyData):
-        raise DseError("borders need a study: a Dataset has only values")
+        raise DseError("borders need a study: a Dataset has only values, which categories draws")
     ways = [name for name in (over, by) if source.grid().axes[name].kind == "number"]
     if not ways:
         raise DseError(f"borders need an axis of numbers: {over} and {by} have labels")
@@ -340,6 +328,10 @@ def border_segments(
         elif len(ends) > 2:
             middle = (float(np.mean([e[0] for e in ends])), float(np.mean([e[1] for e in ends])))
             lines += [[end, middle] for end in ends]
+    x_edges, y_edges = _cell_edges(ds, over), _cell_edges(ds, by)
+    for k in (0, -1):  # from the outermost points to the edges of the map
+        lines += [[(at, y[k]), (at, y_edges[k])] for at in across[k][is_across[k]].tolist()]
+        lines += [[(x[k], at), (x_edges[k], at)] for at in up[:, k][is_up[:, k]].tolist()]
     return lines
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from dse.evaluation import evaluate
 from dse.plots.axes import add_legend, axes_of, set_title, split_axes, use_log_scale
 from dse.plots.data import MAX_SERIES
-from dse.plots.style import STYLES, distinct_styles, style_of
+from dse.plots.style import STYLES, distinct_styles, font_scale, style_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
@@ -33,7 +33,7 @@ _MARGIN = 3.0
 #: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
 _UNITS = ("FLOP/s", "OP/s")  # of floating-point and of integer operations
-_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16
+_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 7.4, 4.8, 0.16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,8 @@ def roofline(
     places += [max(own["peaks"])[0] / speed for own in roofs.values() for speed, _ in own["levels"]]
     finite = [place for place in places if place and place < math.inf]
     ends = min(finite) / _MARGIN, max(finite) * _MARGIN
-    high = _PANEL_HEIGHT + _LEGEND_LINE * len(kernels)
+    rows = len(kernels) + (len(row["levels"]) + 3) * (font_scale() > 1)  # in one column
+    high = _PANEL_HEIGHT + _LEGEND_LINE * rows
     across = len(names) if len(names) < 4 else math.ceil(len(names) ** 0.5)
     down = -(-len(names) // across)
     panels = split_axes(axes_of(ax, _PANEL_WIDTH * across, high * down), down, across, len(names))
@@ -246,15 +247,16 @@ def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -
         look = style_of(level["look"]).line_options(lw=1.6)
         label = f"{level['name']}, {value_text(speed, 'B/s')}"
         ax.plot(across, speed * across, label=label, **look)
+    style: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+    style |= {"xytext": (0, -4 * font_scale()), "va": "bottom", "color": "0.3", "fontsize": "small"}
     text, highest = "", 0.0
     for peak, name in [*roofs["peaks"], (math.inf, "")]:
-        if text and peak > _NEAR * highest:
-            style: dict[str, Any] = {"ha": "right", "va": "bottom", "color": "0.3"}
-            ax.text(ends[1] / 1.05, highest * 1.02, text, fontsize="small", **style)
+        if text and peak > _NEAR * highest:  # at the right of the frame no roof crosses the text
+            ax.annotate(text, (1.01, highest), **style)
             text = ""
         if peak < math.inf:
             ax.plot([peak / fastest, ends[1]], [peak, peak], color="0.45", lw=1.0, ls="-")
-            text += f"{', ' if text else ''}{name} {value_text(peak, _UNITS['INT' in name])}"
+            text += "\n" * bool(text) + f"{name} {value_text(peak, _UNITS['INT' in name])}"
             highest = peak
 
 

@@ -123,3 +123,10 @@ def _nth_style(place: int, free: Sequence[int]) -> Style:
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)
     return Style(_COLORS[free[k]], line, _MARKERS[other], _HATCHES[other])
+
+
+def font_scale() -> float:
+    """Return the font size of matplotlib's style, relative to the default size of 10 points."""
+    from matplotlib import rcParams
+
+    return float(rcParams["font.size"] / 10)

@@ -16,7 +16,7 @@ from dse.evaluation import evaluate
 from dse.fitting.rows import read_columns, read_table
 from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, set_title, split_axes
 from dse.plots.data import MAX_SERIES, flags_of
-from dse.plots.style import STYLES, style_of
+from dse.plots.style import STYLES, font_scale, style_of
 from dse.verbs.study import advise
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError
@@ -45,8 +45,8 @@ _CURVE_POINTS = 2001
 #: Default factor by which a move changes an input, if advice gives no end value. If no larger
 #: value is feasible, the input is divided by this factor.
 _DEFAULT_FACTOR = 2.0
-#: Regimes narrower than this fraction of the plot have an upright name.
-_UPRIGHT_LABEL_WIDTH = 0.2
+#: Fraction of the plot that a letter of a regime's name needs; with less, the name is upright.
+_LETTER_WIDTH = 0.016
 #: Regimes narrower than this fraction of the plot have no name.
 _MIN_LABEL_WIDTH = 0.05
 #: Relative difference up to which two throughputs count as equal.
@@ -117,7 +117,8 @@ def transit(
         advised, values = _apply_move(model, entries, point, move, here)
         states.append(_trace_state(model, {**point, **values}, entries))
         text += _effect_text(here, states[1], advised, values)
-    ax = axes_of(ax)
+    # a move has a long title and a long legend, which large text makes longer
+    ax = axes_of(ax, 6.4, 4.2 + 3 * (font_scale() > 1) * (len(states) - 1))
     for state in states:
         _draw_state(ax, state, is_after=state is not here)
     at, rate = here["threads_in_ms"], here["ms_throughput"]
@@ -135,7 +136,10 @@ def transit(
     format_axis(ax.xaxis, here.ds["threads"], axis_label(here.ds["threads_in_ms"]) + " (k)")
     throughput = here.ds["ms_throughput"]
     format_axis(ax.yaxis, throughput, axis_label(throughput) + " [1/cycle]")
-    set_title(ax, text, 64)
+    symbols = load_model("transit").symbols_by_name
+    # a no-break space keeps a symbol and its value on one line
+    inputs = ", ".join(f"{symbols[name]}\xa0=\xa0{here[name]:.4g}" for name in _INPUTS)
+    set_title(ax, f"{text}\n{inputs}")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
@@ -194,11 +198,11 @@ def _shade_regimes(ax: Axes, state: _State) -> None:
         middle, width = (low + high) / 2, (high - low) / ax.get_xlim()[1]
         name = (("thread", "computation"), ("memory", "capacity"))[middle > filled][middle < busy]
         ax.axvspan(low, high, color=style_of(name).color, alpha=0.1, lw=0)
-        upright = width < _UPRIGHT_LABEL_WIDTH
+        upright = width < _LETTER_WIDTH * len(name) * font_scale() ** 0.5
         if width > _MIN_LABEL_WIDTH:
             style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small"}
             style |= {"transform": ax.get_xaxis_transform(), "rotation": 90 if upright else 0}
-            ax.text(middle, 0.98, name if upright else f"{name}\nbound", **style)
+            ax.text(middle, 0.98, f"{name} bound" if upright else f"{name}\nbound", **style)
     for edge in edges[1:-1]:
         ax.axvline(edge, color="0.5", lw=0.8, ls=":")
 
@@ -255,7 +259,8 @@ def kernels(
     for row, (label, panel) in enumerate(zip(labels, panels, strict=True)):
         values: dict[str, Any] = {name: float(column[row]) for name, column in columns.items()}
         transit(model=_MODEL, machine=machine, ax=panel, **point, **values)
-        set_title(panel, f"{label}: {' '.join(panel.get_title().split())}", 44)
+        title = panel.get_title().partition("\nn\xa0=")[0]  # without the inputs: panels are small
+        set_title(panel, f"{label}: {' '.join(title.split())}", 44)
         if (below := panel.get_legend()) is not None:
             below.remove()
     handles = panels[0].get_legend_handles_labels()[0]

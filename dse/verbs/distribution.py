@@ -252,9 +252,9 @@ def sensitivity(
         the axis, and ``over_<axis>`` is the mean at each value. Over ``output``: ``mean``, ``std``,
         ``counted`` (of ``points``), and ``value`` at the configuration. Over ``output`` and
         ``input``: ``elasticity``, d log(output) / d log(input). It is computed by small steps of
-        each input of the model; for a Dataset, between neighbours along each axis.
-        ``elasticity_down`` and ``elasticity_up`` are one-sided. If they differ, at the border of a
-        regime, ``elasticity`` is NaN.
+        each input of the model, with its laws and tables; for a Dataset, between neighbours along
+        each axis. ``elasticity_down`` and ``elasticity_up`` are one-sided. If they differ, at the
+        border of a regime, ``elasticity`` is NaN.
 
     Raises:
         DseError: An output is unknown, is not a number, or is constant; or no point is feasible and

@@ -130,10 +130,11 @@ Inputs = tuple[Any, ...]
 
 
 def run_tables(
-    graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
+    graph: Graph, needs: tuple[str, ...], leaves: Mapping[str, Leaf], order: Iterable[str]
 ) -> dict[str, Leaf]:
-    """Evaluate table equations at each combination of their inputs; return results as leaves."""
-    needs = equations[0].inputs
+    """Evaluate the tables of some inputs at each combination of these; return results as leaves."""
+    order, peers = tuple(order), [d for d in graph.definitions.values() if d.needs == needs]
+    equations = [d.equation for d in peers if d.kind == "table" and d.equation is not None]
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)
     used = {axis for n in names for axis in leaves[n].axes}
@@ -452,7 +453,17 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
         elif definition.kind == "default":
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
         elif definition.kind == "table" and name not in complete:
-            peers = [d for d in graph.definitions.values() if d.needs == definition.needs]
-            tables = [d.equation for d in peers if d.kind == "table" and d.equation is not None]
-            complete.update(run_tables(graph, tables, complete, order))
+            complete.update(run_tables(graph, definition.needs, complete, order))
     return complete
+
+
+def recompute_tables(
+    graph: Graph, leaves: Mapping[str, Leaf], changed: Mapping[str, Leaf]
+) -> dict[str, Leaf]:
+    """Return ``changed`` and the tables among ``leaves`` that depend on it, with new values."""
+    new, order = dict(changed), next(iter(changed.values())).axes
+    for name, definition in graph.definitions.items():
+        is_known = definition.kind != "table" or name in new or name not in leaves
+        if not is_known and {*references(*map(graph.flat, definition.needs))} & new.keys():
+            new |= run_tables(graph, definition.needs, {**leaves, **new}, order)
+    return new

@@ -107,6 +107,8 @@ def test_papers_come_first_and_the_most_named_paper_leads() -> None:
 def test_references_have_what_a_reader_needs_to_find_them() -> None:
     """The first papers of a model, digital object identifiers, and addresses."""
     hong = check(dse.cite("mwp_cwp"))
+    assert hong["simt-dse"][1]["year"] == "2026"
+    assert "% and 30 more: dse cite --json lists all\n" in str(dse.cite("mwp_cwp"))
     assert hong["hong2009"][1]["doi"] == "10.1145/1555754.1555775"
     assert check(dse.cite("ipp"))["hong2010"][1]["pages"] == "280--289"
     gemm = check(dse.cite("gemm"))

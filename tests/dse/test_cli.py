@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,31 @@ def test_models(run: Run) -> None:
     assert "threads" in [row["name"] for row in data["inputs"]]
     assert r"\frac{M}{Z}" in run("models", "transit", "--latex").stdout
     assert len(document(run("models", "transit", "--latex", "--json"))["latex"]) > 5
+
+
+def test_every_letter_of_the_equations_of_a_model_is_explained(run: Run) -> None:
+    written = run("models", "transit", "--latex").stdout
+    equations, _, symbols = written.partition("\nsymbols\n")
+    for row in (
+        r"L +mem_latency +cycle +latency",
+        r"l +arithmetic_latency",
+        r"\\varepsilon +allow",
+    ):
+        assert re.search(f"^{row}", symbols, re.M), row
+    assert r"\varepsilon" in equations
+    one = document(run("models", "transit", "ms_throughput", "--latex", "--json"))
+    assert one["latex"] == [dse.model("transit").latex("ms_throughput")]
+    assert {row["symbol"] for row in one["symbols"]} >= {"r", "R", "M", "Z", "n", "L", "l"}
+    assert (
+        "MWP"
+        not in re.sub(
+            r"\\(mathrm|text)\{[^}]*\}", "", run("models", "mwp_cwp", "mwp", "--latex").stdout
+        ).partition("\n")[0]
+    )
+    assert "threads is an input" in run("models", "transit", "threads", "--latex", status=2).stderr
+    shown = run("models", "transit").stdout
+    for row in ("mem_latency +L", "threads_in_ms +k", "cs_transition +pi", "ms_transition +delta"):
+        assert re.search(f"^{row} ", shown, re.M), row
 
 
 @pytest.mark.parametrize(("kind", "name"), [("machine", "gtx280"), ("workload", "svm")])

@@ -264,6 +264,17 @@ def test_the_style_for_slides_is_shipped(run: Run) -> None:
     assert Path("a.svg").read_bytes() != Path("b.svg").read_bytes()
     wrong = run(*draw, "--style", "slide", "--out", "c.svg", status=2).stderr
     assert "did you mean 'slides'" in wrong
+    for command in ("imbalance geometric:0.1 --lanes 4", "sensitivity study.toml --output time"):
+        run(*command.split(), "--plot", "d.svg", "--style", "slides")
+        run(*command.split(), "--plot", "e.svg")
+        assert Path("d.svg").read_bytes() != Path("e.svg").read_bytes()
+        assert "no such style" in run(*command.split(), "--style", "slide", status=2).stderr
+
+
+def test_a_narrow_regime_of_transit_has_its_whole_name() -> None:
+    point = {"threads": 768, "intensity": 20, "move": "threads"}
+    texts = {text.get_text() for text in plots.transit(machine="c2075", **point).texts}
+    assert texts >= {"computation bound", "thread\nbound"}
 
 
 MISUSED = [

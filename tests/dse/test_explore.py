@@ -338,6 +338,26 @@ def test_what_moves_an_output_is_its_elasticity(
 
 
 @needs_chromium
+def test_inputs_of_tables_have_no_elasticity_on_the_page(page: Browser, tmp_path: Path) -> None:
+    """Python computed the tables; a page that holds them fixed would show a wrong elasticity."""
+    study = Study.from_toml(ROOT / "docs/explore/skew.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    state(page, "LEVERS.get('tokens').put(here, 4096); changed();")
+    names = set(page.run("explorer.movers('time').map((one) => one.lever.name)"))
+    assert {"hidden", "mem_bandwidth"} <= names
+    assert not {"topk", "experts", "tokens", "expert_parallel"} & names
+    page.run("document.getElementById('advice').open = true")
+    state(page, "document.getElementById('moved').value = 'time'; changed();")
+    time.sleep(0.5)
+    note = page.run("document.getElementById('moved-note').textContent")
+    assert "topk" in note
+    assert "use dse sensitivity" in note
+    state(page, "view.kind = 'lines'; view.over = 'topk'; changed();")
+    note = page.run("document.getElementById('figure-note').textContent")
+    assert "moe_rank_tokens is that of the study along topk" in note
+
+
+@needs_chromium
 def test_numbers_are_written_as_on_the_command_line(tour: Browser) -> None:
     rng = np.random.default_rng(5)
     sizes = [0.0, 1.0, 999.95, 9999.5, 1024.0, 49152.0, 52428800.0, 52428801.0, 7.687e14]

@@ -92,7 +92,9 @@ def test_transit_traces_both_curves(
     ds = dse.evaluate("transit", threads=threads, intensity=intensity, **given)
     x, y = line(ax, "k = ")
     assert (x[0], y[0]) == (float(ds.threads_in_ms), float(ds.ms_throughput))
-    assert ax.get_title() == f"{ds.bound.attrs['flag_meanings'].split()[int(ds.bound)]} bound"
+    first, _, values = ax.get_title().partition("\n")
+    assert first == f"{ds.bound.attrs['flag_meanings'].split()[int(ds.bound)]} bound"
+    assert [part.split()[0] for part in values.replace("\n", " ").split(", ")] == [*"nZMRLl"]
 
 
 def test_transit_draws_the_smooth_supply() -> None:
@@ -531,8 +533,55 @@ def test_lines_and_their_best() -> None:
     colors = {x.get_label(): x.get_color() for x in ax.get_lines()}
     again = plots.lines(study, "time")
     assert colors["svm"] == line_color(again, "svm") == STYLES["memory"].color
-    with pytest.raises(dse.DseError, match="are too many"):
+    with pytest.raises(dse.DseError, match=r"too many .* or a longer axis with over= \(--ov"):
         plots.lines(energy(outputs=["time"]), "time", over="core_clock")
+    swapped = energy(axes={"active_sms": range(1, 31), "core_clock": ["1.0 GHz", "1.3 GHz"]})
+    ax = plots.lines(swapped, "time")  # over the axis with most values, in any order of the axes
+    assert [len(each.get_xdata()) for each in ax.get_lines()] == [30, 30]
+
+
+def test_a_sampled_curve_has_no_sparse_marks() -> None:
+    """Marks at every fourth point of a period of four would lie on a smooth line."""
+    few, many = (energy(axes={"active_sms": range(1, n)}) for n in (25, 31))
+    assert [each.get_marker() for each in plots.lines(many, "time").get_lines()] == [""]
+    marked = plots.lines(few, "time").get_lines()[0]
+    assert marked.get_marker() != ""
+    assert marked.get_markevery() in (1, (0, 1))
+
+
+def test_the_title_of_a_legend_is_short() -> None:
+    axes = {"product_columns": [1024, 2048, 4096], "gemm_wave_overlap": [0, 1]}
+    given = {"product_rows": 4096, "product_depth": 4096, "dtype": "bf16"}
+    study = dse.Study(model="gemm", machine="h100_sxm", axes=axes, set=given)
+    legend = plots.lines(study, "gemm_flops").get_legend()
+    assert legend.get_title().get_text() == "gemm_wave_overlap"
+
+
+def test_regimes_draw_the_case_that_is_named() -> None:
+    axes = {"threads_per_block": range(32, 513, 32), "mem_bandwidth": [5e10, 1e11, 2e11]}
+    study = dse.Study(
+        model="occupancy + mwp_cwp", machine="gtx280", workload="svm", axes=axes,
+        set={"core_clock": "1.3 GHz"},
+    )  # fmt: skip
+    for named in ({}, {"quantity": "case"}):  # limiter, the first output, varies over threads alone
+        ax = plots.regimes(study, **named)
+        title = ax.get_title()
+        assert title.splitlines()[0].startswith("case of the workload")
+        for part in ("occupancy + mwp_cwp", "svm", "gtx280", "core_clock = 1.3 GHz"):
+            assert part in title.replace("\n", " ")
+        (x0, x1), (y0, y1) = ax.get_xlim(), ax.get_ylim()
+        (border,) = (c for c in ax.collections if hasattr(c, "get_segments"))
+        ends = np.concatenate(border.get_segments())
+        assert ends[:, 1].min() == pytest.approx(y0)
+        assert ends[:, 1].max() == pytest.approx(y1)
+        assert ends[:, 0].max() == pytest.approx(x1)
+        assert ends[:, 0].min() > x0
+    with pytest.raises(
+        dse.DseError, match=r"limiter varies over threads_per_block, and a map .*--q"
+    ):
+        plots.regimes(study, quantity="limiter")
+    with pytest.raises(dse.DseError, match="time has no categories; quantities with some: case"):
+        plots.regimes(study, quantity="time")
 
 
 def test_lines_of_cases_are_steps_between_names() -> None:
@@ -744,7 +793,9 @@ def test_without_a_number_nothing_is_drawn() -> None:
             plots.lines(source, "time")
     with pytest.raises(dse.DseError, match="the Dataset has no values of active_sms"):
         plots.lines(ds.isel(active_sms=[]), "time")
-    with pytest.raises(dse.DseError, match=r"^active_sms varies over active_sms: a map has two"):
+    with pytest.raises(
+        dse.DseError, match=r"^active_sms varies over active_sms, and a map has two"
+    ):
         plots.heatmap(ds, "active_sms")
     with pytest.raises(dse.DseError, match=r"^time varies over no axis: give the study one"):
         plots.lines(ds, "time", at={"active_sms": 3})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from click.testing import Result
+from matplotlib import style
 
 import dse
 from dse import DseError, plots
@@ -368,3 +370,15 @@ def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
     assert shares.pop("nbody") == pytest.approx(1, abs=0.01)
     assert 0.6 < shares.pop("gemm") < 0.8  # shared memory draws power, too; in others, DRAM
     assert all(0.1 < share < 0.55 for share in shares.values()), shares
+
+
+def test_no_roof_or_frame_crosses_the_name_of_a_ceiling(analysis: Any) -> None:
+    """Nor does the name of another ceiling, in the large text of slides."""
+    slides = Path(plots.__file__).parent / "slides.mplstyle"
+    with style.context(slides):
+        ax = plots.roofline(analysis, machines=["h100_sxm"])
+        ax.figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in ax.texts if "OP/s" in text.get_text()]
+        assert len(boxes) >= 4
+        assert all(box.x0 > ax.bbox.x1 for box in boxes)
+        assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))

@@ -310,3 +310,42 @@ def test_a_tornado_shows_the_widest_on_top() -> None:
     assert [bar.get_x() for bar in bars] == pytest.approx(one.low.values[order].tolist())
     still = tornado(merge(), "time", at={"workload": "svm"})
     assert "workload" not in [tick.get_text() for tick in still.get_yticklabels()]
+
+
+MOE = {"hidden": 7168, "intermediate": 2048, "experts": 256, "topk": 8, "dtype": "fp8_block"}
+
+
+@pytest.mark.parametrize("routing", ["balanced", "power: 1.2"])
+def test_elasticities_follow_the_tables_of_a_model(routing: str) -> None:
+    """The tokens of the fullest rank are a table of tokens, topk, experts, ranks and the law."""
+    place = {"expert_parallel": 8, "tokens": 4096, "routing": routing}
+    axes = {"expert_parallel": [4, 8], "tokens": [256, 4096], "routing": ["balanced", "power: 1.2"]}
+    study = dse.Study(model="moe", machine="h100_sxm", axes=axes, set=MOE)
+    result = dse.sensitivity(study, output=["time", "moe_rank_tokens"], at=place)
+    assert not {"moe_rank_tokens", "moe_occupied_experts"} & set(result.input.values.tolist())
+
+    def outputs(**changed: float) -> dse.Study:
+        names = ["time", "moe_rank_tokens"]
+        given: dict[str, Any] = {**MOE, **place, **changed}
+        return dse.evaluate("moe", machine="h100_sxm", outputs=names, **given)
+
+    base, values = outputs(), {**MOE, **place}
+    steps = {"expert_parallel": 1, "tokens": 41, "topk": 1, "experts": 3, "hidden": 72}
+    for name, step in steps.items():
+        for side, to in (("down", values[name] - step), ("up", values[name] + step)):
+            there, one = outputs(**{name: to}), result[f"elasticity_{side}"].sel(input=name)
+            for output in ("time", "moe_rank_tokens"):
+                true = log_slope(values[name], float(base[output]), to, float(there[output]))
+                assert one.sel(output=output).item() == pytest.approx(true, rel=1e-9), (name, to)
+
+
+def test_a_table_that_fails_at_a_step_is_left_out_and_named() -> None:
+    """More experts per token than the two of the layer have no law; fewer have one."""
+    given = {**MOE, "experts": 2, "topk": 2, "routing": "power: 1.2"}
+    axes = {"tokens": [256, 4096], "expert_parallel": [1, 2]}
+    study = dse.Study(model="moe", machine="h100_sxm", axes=axes, set=given)
+    result = dse.sensitivity(study, output="moe_rank_tokens", at={"expert_parallel": 2})
+    assert np.isnan(result.elasticity_up.sel(input="topk").item())
+    assert result.elasticity_down.sel(input="topk").item() > 0
+    notes = json.loads(result.attrs["notes"])
+    assert any(note.startswith("no elasticity by topk towards 3: ") for note in notes), notes
