@@ -61,6 +61,11 @@ _IMAD_MOVES = {"MOV", "IADD", "SHL"}
 _NO_REGISTER = ("control", "barrier", "wait")
 _REGISTER = re.compile(r"U?R\d+")
 
+_RANDOM_BANKS = (
+    f"assumed random where they depend on loaded data ({RANDOM_WAVEFRONTS:.3g} wavefronts each, 1 "
+    "without bank conflicts, at most 32), contiguous elsewhere"
+)
+
 #: Floating-point operations of one instruction in a thread, on 32-bit or 64-bit numbers.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
@@ -460,16 +465,10 @@ def count_kernel(
     assumed = {}
     for name, accesses, assumption in (
         ("coalesced_insts", in_global, "assumed coalesced"),
-        ("shared_wavefronts", shared, "assumed contiguous, without bank conflicts"),
+        ("shared_wavefronts", shared, _RANDOM_BANKS),
     ):
         total, known = sum(a.requests_per_warp for a in accesses), _known_sectors(accesses)[0]
-        random = sum(a.requests_per_warp for a in accesses if a.wavefronts == RANDOM_WAVEFRONTS)
-        if random:
-            assumed[name] = (
-                f"{random / total:.0%} of the accesses depend on loaded data: assumed random, "
-                "3.53 wavefronts each (1 without bank conflicts, at most 32)"
-            )
-        elif total > known:
+        if total > known:
             assumed[name] = (
                 f"the addresses of {1 - known / total:.0%} of the accesses are unknown: "
                 f"{assumption}"

@@ -35,8 +35,7 @@ def l1_bytes(counted_warps, warp_bytes):
 @equation(source="the bytes that blocks share: linear in the number of blocks")
 def added_block_bytes(block_bytes, launch_bytes, blocks):
     """Bytes that a further block touches and no earlier one. [B]"""
-    added = divide(launch_bytes - block_bytes, blocks - 1, at_zero=0.0)
-    return minimum(maximum(added, 0), block_bytes)
+    return maximum(divide(launch_bytes - block_bytes, blocks - 1, at_zero=0.0), 0)
 
 
 @equation(source="by definition")

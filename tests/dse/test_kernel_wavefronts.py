@@ -221,7 +221,7 @@ def test_shared_addresses_that_depend_on_loaded_data_are_taken_as_random() -> No
     measured = 6916559 / 2097152
     assert 1 < measured < each < 1.1 * measured
     assert (
-        "3.53 wavefronts each (1 without bank conflicts, at most 32)"
+        "(3.53 wavefronts each, 1 without bank conflicts, at most 32)"
         in (counts.assumed["shared_wavefronts"])
     )
     options = {"set": {"n": 67108864, "shared_wavefronts": 3000}, "grid": 1056, "block": 256}
