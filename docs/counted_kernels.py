@@ -22,6 +22,8 @@ PATH = HERE / "counted-kernels.csv"
 KERNELS = HERE.parent / "examples" / "kernels"
 #: Counted only for some kernels; ``blocks`` and ``threads_per_block`` determine them.
 SHAPES = {"block_z", "grid_x", "grid_y", "grid_z", "threads_x", "threads_y"}
+#: Counted only for kernels with warps of uneven work; 1 for the others.
+RATIOS = {"longest_warp_insts": 1, "longest_warp_loads": 1}
 
 
 def count_row(row: dict[str, str]) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def count_row(row: dict[str, str]) -> dict[str, Any]:
     )
     named = {name: row[name] for name in ("kernel", "defines", "problem", "block_x", "block_y")}
     counts = {name: value for name, value in counts.items() if name not in SHAPES}
-    return {**named, "time": row["time [s]"], **counts}
+    return {**named, "time": row["time [s]"], **RATIOS, **counts}
 
 
 def main() -> None:

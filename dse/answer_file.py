@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.display import column_heads
 from dse.toml_text import toml_key, toml_value
 from symbolic.answer import to_json
 from symbolic.errors import DseError
@@ -56,15 +57,15 @@ def _rows(data: Any) -> Sequence[Mapping[str, Any]]:
 
 def _columns(data: Any) -> dict[str, Any]:
     rows, variables, units = _rows(data), data.get("variables", {}), data.get("units", {})
-    result = {}
-    for name in dict.fromkeys(key for row in rows for key in row):
+    result, heads = {}, column_heads(variables, rows)
+    for name in dict.fromkeys(n for row in rows for n in row if n in heads or n not in variables):
         values, about = [row.get(name) for row in rows], variables.get(name, {})
         if words := about.get("flags"):
             values = [words.get(str(value)) for value in values]
         unit = units.get(name) if isinstance(units, Mapping) else None
         known = {"units": unit, **about}
         attributes = {key: known[key] for key in ("units", "long_name") if known.get(key)}
-        result[str(name)] = ("configuration", _array(values), attributes)
+        result[heads.get(name, str(name))] = ("configuration", _array(values), attributes)
     return result
 
 
@@ -95,8 +96,14 @@ def _study_text(data: Any, source: Any, folder: Path) -> str:
     for name, axis in axes.items():
         for column in axis["zip"] if isinstance(axis, Mapping) and "zip" in axis else [name]:
             (tree if column in ("machine", "workload") else values)[column] = rows[0][column]
-    base, lines = base_folder(getattr(source, "folder", None)) or Path(), []
-    for table, entries in (("", tree), ("set", values), ("random", random)):
+    base = base_folder(getattr(source, "folder", None)) or Path()
+    return study_text({"": tree, "set": values, "random": random}, folder, base)
+
+
+def study_text(tables: Mapping[str, Any], folder: Path, base: Path = Path()) -> str:
+    """Return the text of a study in ``folder``; paths are relative to ``base`` before."""
+    lines: list[str] = []
+    for table, entries in tables.items():
         lines += ["", f"[{table}]"] if table and entries else []
         lines += [f"{toml_key(k)} = {_file_value(v, base, folder)}" for k, v in entries.items()]
     return "\n".join([*lines, ""])
@@ -104,13 +111,14 @@ def _study_text(data: Any, source: Any, folder: Path) -> str:
 
 def _file_value(value: Any, base: Path, folder: Path) -> str:
     """Return a value as TOML; paths relative to ``base`` become relative to ``folder``."""
+
+    def relative(name: Any) -> Any:
+        is_file = isinstance(name, str) and (base / name).is_file()
+        return os.path.relpath(base / name, folder) if is_file else name
+
     if isinstance(value, str):
-        names = [
-            os.path.relpath(base / n, folder) if (base / n).is_file() else n
-            for n in value.split(" + ")
-        ]
-        value = " + ".join(names)
-    text = toml_value(value)
+        value = " + ".join(map(relative, value.split(" + ")))
+    text = toml_value([*map(relative, value)] if isinstance(value, list) else value)
     if "sha256" in text:
         raise DseError("the study gives a table of many values: store the table in a file instead")
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -66,11 +67,22 @@ def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
     """Return the answer of :func:`dataset_answer` with a table of the given rows."""
     variables = answer.data["variables"]
-    names = [name for name in variables if name not in _JSON_ONLY]
+    heads = column_heads(variables, rows)
+    names = [name for name in heads if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
     cells = [[flags[n].get(str(r[n]), "-") if n in flags else r[n] for n in names] for r in rows]
-    units = {n: text_unit(n, str(variables[n].get("units", ""))) for n in names}
+    units = {heads[n]: text_unit(n, str(variables[n].get("units", ""))) for n in names}
     return replace(answer, tables=[replace(answer.tables[0], columns=units, rows=cells)])
+
+
+def column_heads(variables: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the headings of the columns of an answer, without statistics that are objectives."""
+    values = {name: repr([row.get(name) for row in rows]) for name in variables}
+    goals = [name for name in variables if re.fullmatch(r"objective(_\d+)?", name)]
+    repeated = {n for n in variables for goal in goals if n != goal and values[n] == values[goal]}
+    heads = {name: name for name in variables}
+    heads |= {name: variables[name].get("long_name", name) for name in goals if "_" in name}
+    return {n: head for n, head in heads.items() if n.isidentifier() or n not in repeated}
 
 
 def result_answer(result: Any, order: Sequence[str] = ()) -> Any:

@@ -86,7 +86,7 @@ def evaluate(
         [parse_axis(kind, names, joined.quantities) for kind, names in listed.items()],
         entries={**entries, **dict.fromkeys(listed)},
         set_values={name: value for name, value in values.items() if name not in arrays},
-        replaced=tuple(arrays),
+        replaced=arrays,
         fit_inputs=None if fit is None else read_fits(fit),
     )
     given = {**parts.values, **arrays}

@@ -74,9 +74,9 @@ class Graph:
         """Return a condition rewritten as a formula of the graph's leaves."""
         return self.flatten(condition.node)
 
-    def ancestors(self, names: Iterable[str]) -> set[str]:
-        """Return the given quantities and all quantities on which they depend."""
-        seen: set[str] = set()
+    def ancestors(self, names: Iterable[str], without: Iterable[str] = ()) -> set[str]:
+        """Return the given quantities and all on which they depend other than by ``without``."""
+        seen: set[str] = {*without}
         stack = list(names)
         while stack:
             name = stack.pop()

@@ -272,8 +272,15 @@ class Site:
 
     def candidates(self) -> Iterator[tuple[str, ...]]:
         """Yield the inputs to move; several together if the guide moves them jointly."""
-        graph, seen = self.grid.graph, set()
-        moving = graph.ancestors([self.guide.goal])
+        graph, goal = self.grid.graph, self.guide.goal
+        moving = graph.ancestors([goal])
+        seen: set[tuple[str, ...]] = set()
+        for name in filter(self._is_free, self.pins):
+            needs = graph.definitions[name].needs
+            one_lever = len({self.row(each).lever for each in (name, *needs)}) == 1
+            # an input whose only effect is the default of another input is the same move
+            if one_lever and len(needs) == 1 and needs[0] not in graph.ancestors([goal], [name]):
+                seen.add(needs)
         for names in self.guide.moves(self.label(self.flag)):
             if any(name not in moving for name in names):
                 continue

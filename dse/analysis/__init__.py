@@ -8,6 +8,7 @@ A kernel is compiled and counted for each machine (``dse.cuda``), a model predic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,12 @@ def analyze(
         counters: Sequence[Mapping[str, Any]] = ()
         if profile is not None:
             counters = subject.compare(Path(fspath(profile)), row, load_machine(machines[0]))
-    return Analysis(subject=subject.title, answers=tuple(answers), counters=tuple(counters))
+    return Analysis(
+        subject=subject.title,
+        answers=tuple(answers),
+        counters=tuple(counters),
+        write_study=partial(subject.write_study, answers, machines),
+    )
 
 
 def _all_answers(

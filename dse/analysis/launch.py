@@ -18,6 +18,10 @@ _PAIRS = ("set", "define", "times", "bytes")
 _SIZES = ("block", "grid")
 _TEXTS = ("entry", "dynamic-shared")
 _LISTS = ("option",)
+#: A loop that halves or doubles a distance within the block, such as a reduction.
+_HALVING = re.compile(
+    r"\bblockDim\s*\.\s*[xyz]\s*(?:/\s*2\b|>>\s*1\b|;[^;)]*(?:\*=\s*2\b|<<=\s*1\b))"
+)
 #: Size of a warp, and the maximum number of threads in a block, for the blocks that are tried.
 _WARP, _MAX_THREADS = 32, 1024
 _SIZES_1D = (*range(32, 257, 32), *range(320, 513, 64), *range(640, 1025, 128))
@@ -104,9 +108,11 @@ def varied_sizes(source: str, block: Sequence[int | str]) -> str:
 
 
 def block_shapes(
-    varied: str, block: Sequence[int], most: int = _MAX_THREADS
+    varied: str, block: Sequence[int], source: str = "", most: int = _MAX_THREADS
 ) -> Iterator[tuple[int, ...]]:
     """Yield the block shapes to try: whole warps that differ only along the axes in ``varied``.
+
+    If a loop of ``source`` halves a size of the block, sizes are powers of two.
 
     >>> len(list(block_shapes("x", (256,)))), next(block_shapes("xy", (16, 16)))
     (16, (8, 4))
@@ -115,7 +121,7 @@ def block_shapes(
     if varied == "x" and sizes[1:] == [1, 1]:
         choices: list[Sequence[int]] = [_SIZES_1D, (1,), (1,)]
     else:
-        every = {"x": _SIZES_X, "y": _SIZES_Y, "z": _SIZES_Z if sizes[2] > 1 else (1,)}
+        every = {"x": _SIZES_X, "y": _SIZES_Y, "z": _SIZES_Z}
         choices = [
             every[axis] if axis in varied else (size,)
             for axis, size in zip("xyz", sizes, strict=True)
@@ -123,7 +129,8 @@ def block_shapes(
     dims = max(at for at in (1, 2, 3) if at == 1 or len(choices[at - 1]) > 1 or sizes[at - 1] > 1)
     for x, y, z in itertools.product(*choices):
         threads = x * y * z
-        if _WARP <= threads <= most and threads % _WARP == 0:
+        is_allowed = not threads & (threads - 1) or not _HALVING.search(source)
+        if _WARP <= threads <= most and threads % _WARP == 0 and is_allowed:
             yield (x, y, z)[:dims]
 
 

@@ -163,9 +163,9 @@ def _predict(
                 continue
             for row in json.loads(ds.attrs.get("impossible", "[]")):
                 status[places[0]] = str(row["why"])
-            for name in ("least_time", "l1_size", "l2_size"):
-                with suppress(DseError):  # the caches of the machine may be unknown
-                    ds[name] = evaluate(model, outputs=[name], **settings, **columns)[name]
+            with suppress(DseError):  # the L2 cache of the machine may be unknown
+                least = evaluate(model, outputs=["least_time"], **settings, **columns)
+                ds["least_time"] = least["least_time"]
             inputs = read_assumed(ds.attrs.get("assumed", ""))
             assumed |= {each.name: each.text for each in inputs}
             ratios = _drawn_ratios(model, settings, columns, inputs, len(places))

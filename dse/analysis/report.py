@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dse.advice.report import Move, meanings_table
@@ -38,6 +39,9 @@ _LEAST_SHARE = 0.005
 _THREADS = "threads_per_block"
 #: In a table of machines, a limit has a column only if it reaches this share on some machine.
 _LEAST_COLUMN = 0.1
+#: Titles of the tables of machines.
+_TIMES = "expected time on each machine, its interval, and the time that the model alone predicts"
+_SHARES = "share of each limit in the predicted time [%]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +51,11 @@ class AnswerOfVariant:
     Attributes:
         time, time_low, time_high (float): Predicted time and the ends of its interval [s]; NaN
             where ``status`` has the reason.
+        time_expected (float): Median of the interval: the predicted time with the median of the
+            measured errors [s].
         interval (ErrorInterval): The measured errors behind the interval.
         chance (float): Probability that this variant is the fastest on its machine.
-        bottleneck (str): The limit with the largest share of the time.
+        bottleneck (str): The limit with the largest share of the time; power only if it is reached.
         limits (mapping of str to float): Share of each limit in the time, the largest first.
         moves (tuple of Move, or None): Changes of inputs that would help, the most helpful first;
             None if they were not computed.
@@ -62,9 +68,11 @@ class AnswerOfVariant:
 
     machine: str
     machine_title: str = ""
+    architecture: str = ""
     model: str = ""
     why_model: str = ""
     time: float = float("nan")
+    time_expected: float = float("nan")
     time_low: float = float("nan")
     time_high: float = float("nan")
     interval: ErrorInterval | None = None
@@ -106,11 +114,13 @@ class Analysis(Report):
         answers (tuple of AnswerOfVariant): Machine by machine, the fastest variant first; variants
             without an answer come last.
         counters (tuple of dict): Counted and measured values, if a profile was given.
+        write_study (callable): Writes a study file at a path, for a kernel with a workload file.
     """
 
     subject: str
     answers: tuple[AnswerOfVariant, ...]
     counters: tuple[Mapping[str, Any], ...] = ()
+    write_study: Callable[[Path], None] = field(default=lambda path: None, compare=False)
 
     @property
     def best(self) -> AnswerOfVariant:
@@ -135,10 +145,13 @@ class Analysis(Report):
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
         """Return the answer for one machine: the best variant in full, and a table of variants."""
         best = answers[0]
-        title = f"{self.subject} on {best.machine}: {_time_text(best)}"
+        code = f", compiled for {best.architecture}" * bool(best.architecture)
+        title = f"{self.subject}{code} on {best.machine}: {_time_text(best)}"
+        shown = {n: share for n, share in best.limits.items() if share >= _LEAST_SHARE}
+        shares = [f"{_limit_name(name, 1)} {100 * share:.0f} %" for name, share in shown.items()]
         facts = {
             "bottleneck": _bottleneck_text(best),
-            "share of the time": _limits_text(best),
+            "share of the time": ", ".join(shares),
             "launch": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
@@ -163,41 +176,47 @@ class Analysis(Report):
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
         points = [{**each.defines, **each.inputs} for each in bests]
         inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
-        columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
-        columns |= dict.fromkeys(inputs, "")
-        columns |= dict.fromkeys((_limit_name(name, 1) for name in names), "")
-        rows = []
+        columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
+        columns |= {"code": ""} if any(each.architecture for each in bests) else {}
+        columns |= {"block": "", **{name: _unit(name) for name in inputs}, "best move": ""}
+        limits = [_limit_name(name, 1) for name in names]
+        rows, shares, notes = [], [], []
         for each, point in zip(bests, points, strict=True):
-            shares = [_percent(each.limits.get(name)) for name in names]
-            times = [each.time, each.time_low, each.time_high]
-            own = [point.get(name) for name in inputs]
-            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *own, *shares])
-        table = Table(
-            title="shortest time on each machine, its interval, and the share of each limit [%]",
-            columns=columns,
-            rows=rows,
-            is_open=True,
-        )
-        others = Table(title="not answered", columns=("machine", "why"), rows=refused)
+            times = [each.time_expected, each.time_low, each.time_high, each.time]
+            code = [each.architecture] if "code" in columns else []
+            own = [" x ".join(map(str, each.block)), *(point.get(name) for name in inputs)]
+            moves = [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times" for m in _moves(each)]
+            rows.append([each.machine, *times, *code, *own, *(moves[:1] or [""])])
+            known = (each.limits.get(name) for name in names)
+            shares.append([each.machine, *("" if s is None else f"{100 * s:.0f}" for s in known)])
+            notes += [[each.machine, t] for t in each.assumed if f" of {each.machine} = " not in t]
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
-        assumed = Table(title="assumed on each machine", rows=[[text] for text in shared])
-        notes = ["with one --machine, or --json: variants, what would help, and all assumptions"]
-        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": notes}
-        return Answer(tables=[table, others, assumed], data=self.to_dict(), **about)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.0f}"
+        tables = [
+            Table(title=_TIMES, columns=columns, rows=rows, is_open=True),
+            Table(title=_SHARES, columns=["machine", *limits], rows=shares),
+            Table(title="not answered", columns=("machine", "why"), rows=refused),
+            Table(title="assumed on each machine", rows=[[text] for text in shared]),
+            Table(title="assumed on one machine", rows=[n for n in notes if n[1] not in shared]),
+        ]
+        more = ["with one --machine, or --json: variants, what would help, and all assumptions"]
+        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": more}
+        return Answer(tables=tables, data=self.to_dict(), **about)
 
 
 def _limit_name(name: str, form: int = 0) -> str:
     return _NAMES.get(name, (name.replace("_", " "), name))[form]
 
 
+def _unit(name: str) -> str:
+    return TABLE[name].unit if name in TABLE else ""
+
+
 def _time_text(each: AnswerOfVariant) -> str:
     low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
     level = 0.9 if each.interval is None else each.interval.level
-    return f"{value_text(each.time, 's')} ({100 * level:.4g} % between {low} and {high})"
+    expected = f"expect about {value_text(each.time_expected, 's')}"
+    between = f"({100 * level:.4g} % between {low} and {high})"
+    return f"{expected} {between}; the model alone predicts {value_text(each.time, 's')}"
 
 
 def _interval_text(each: AnswerOfVariant) -> str:
@@ -227,24 +246,17 @@ def _block_text(each: AnswerOfVariant) -> str:
     if each.defines:
         text += ", " + ", ".join(f"{name}={value}" for name, value in each.defines.items())
     if each.occupancy == each.occupancy:
-        text += f"; occupancy {100 * each.occupancy:.0f} %"
-        text += f", limited by {each.occupancy_limiter}" if each.occupancy_limiter else ""
+        share = "full" if each.occupancy >= 1 else f"{100 * each.occupancy:.0f} %"
+        is_limited = bool(each.occupancy_limiter) and each.occupancy < 1
+        text += f"; occupancy {share}" + f", limited by {each.occupancy_limiter}" * is_limited
     return text
-
-
-def _limits_text(each: AnswerOfVariant) -> str:
-    return ", ".join(
-        f"{_limit_name(name, 1)} {100 * share:.0f} %"
-        for name, share in each.limits.items()
-        if share >= _LEAST_SHARE
-    )
 
 
 def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table:
     every = (n for each in answers for n in (*each.defines, *each.inputs))
     names = [name for name in dict.fromkeys(every) if name != _THREADS]
-    columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
-    columns |= {"bottleneck": "", "occupancy": ""}
+    columns = {"rank": "", "block": "", **{name: _unit(name) for name in names}, "predicted": "s"}
+    columns |= {"chance": "", "bottleneck": "", "occupancy": ""}
     rows = []
     for each in (each for each in answers if not each.status):
         point, block = {**each.defines, **each.inputs}, " x ".join(map(str, each.block))
@@ -265,16 +277,21 @@ def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
     rows = []
     for each in answers:
         if each.status:
-            point = [f"{n}={value}" for n, value in {**each.defines, **each.inputs}.items()]
+            own = {**each.defines, **each.inputs}.items()
+            point = [f"{n}={value_text(value, _unit(n))}" for n, value in own]
             rows.append([", ".join([" x ".join(map(str, each.block)), *point]), each.status])
     return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
 
 
-def _move_tables(each: AnswerOfVariant) -> list[Table]:
-    """Return the moves that gain most, those of the programmer first, and their quantities."""
+def _moves(each: AnswerOfVariant) -> list[Move]:
+    """Return the moves that gain most, those of the programmer first."""
     moves = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
-    moves.sort(key=lambda move: LEVERS.index(move.lever))
-    rows = []
+    return sorted(moves, key=lambda move: LEVERS.index(move.lever))
+
+
+def _move_tables(each: AnswerOfVariant) -> list[Table]:
+    """Return the moves that gain most, and the meanings of their quantities."""
+    rows, moves = [], _moves(each)
     for move in moves:
         to = "" if move.end != move.end else f" to {_short_text(move.end, move)}"
         text = f"{move.direction} {move.quantity} from {_short_text(move.value, move)}{to}"
@@ -285,9 +302,8 @@ def _move_tables(each: AnswerOfVariant) -> list[Table]:
             border = f" ({move.gain:.3g} times at {_short_text(move.until, move)}{border})"
         text += border
         rows.append([move.lever, f"{move.end_gain:.3g} times", text])
-    units = {name: TABLE[name].unit for name in each.inputs if name in TABLE}
     values = {**each.defines, **each.inputs}.items()
-    point = [f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values if n != _THREADS]
+    point = [f"{n} = {value_text(value, _unit(n))}" for n, value in values if n != _THREADS]
     title = f"what would help at {', '.join(point)}" if point else "what would help"
     table = Table(title=title, columns=("who", "faster", "move"), rows=rows)
     return [table, meanings_table(moves)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,12 +21,14 @@ from dse.analysis.launch import (
 )
 from dse.analysis.prediction import MODELS, ROOFLINE_QUANTITIES, Prediction, entry_text, predict
 from dse.analysis.report import AnswerOfVariant
+from dse.answer_file import study_text
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.instruction_counts import different_work
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from dse.cuda.source import own_source
 from dse.study.plan import unusual_number
 from dse.uncertain import model_errors as errors
+from sweeps.files.atomic_write import write_atomic
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
 from symbolic.library import load_model
@@ -34,14 +37,14 @@ from symbolic.quantity import Quantity
 
 #: Maximum number of variants per machine for which moves are computed.
 MAX_ADVISED = 3
+#: Number of blocks of a kernel, the fastest ones, that the workload file of a study holds.
+_STUDY_BLOCKS = 6
 #: Oldest architecture that the compiler of the extra ``kernels`` knows.
 _OLDEST_ARCH = 75
 #: Architecture for which kernels are compiled if the machine has no compute capability.
 _OTHER_ARCH = 80
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
-#: A kernel reads bytes again if it requests more than this factor of the bytes that blocks touch.
-_REREAD = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,33 @@ class Subject:
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
         """Return the variants on a machine, and the assumptions that hold for all variants."""
+        raise NotImplementedError
+
+    def write_study(
+        self, answers: Sequence[AnswerOfVariant], machines: Sequence[str], path: Path
+    ) -> None:
+        """Write a study of the fastest variant on the machines whose model is the same.
+
+        A kernel is counted for the architecture of the fastest machine, at its fastest blocks.
+        """
+        known = sorted((each for each in answers if not each.status), key=lambda each: each.time)
+        best, blocks = known[0], dict[int, tuple[int, ...]]()
+        for each in known:
+            same = (each.machine, each.defines, [n > 1 for n in each.block])
+            if same == (best.machine, best.defines, [n > 1 for n in best.block]):
+                blocks.setdefault(math.prod(each.block), each.block)
+        sizes = sorted([*blocks][:_STUDY_BLOCKS])
+        file = path.with_suffix(".workload.toml")
+        source = self.workload or self._count_blocks(best, [blocks[n] for n in sizes], file)
+        same_model = {each.machine for each in known if each.model == best.model}
+        axes = {"machine": [name for name in machines if machine(name).name in same_model]}
+        axes |= ({"threads_per_block": sizes} if len(sizes) > 1 else {}) | self.quantity_axes
+        tables = {"": {"model": best.model, "workload": source}, "axes": axes}
+        tables |= {"set": self.quantities, "best": {"minimize": "time", "per": ["machine"]}}
+        write_atomic(path, study_text(tables, path.parent).encode())
+
+    def _count_blocks(self, best: AnswerOfVariant, blocks: Sequence[Any], file: Path) -> str:
+        """Count a kernel for blocks, write a workload file, and return its name."""
         raise NotImplementedError
 
     def check_quantities(self) -> None:
@@ -119,11 +149,14 @@ class Subject:
                 problems.setdefault(tuple(able[at].arguments.items()), []).append(at)
         answers = []
         for known in problems.values():
-            chances = errors.best_chances(prediction.times[known])
-            answers += [
-                self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
-                for rank, at in enumerate(known)
-            ]
+            fastest: dict[str, float] = {}  # of variants that differ only in the machine
+            for at in known:
+                fastest.setdefault(_same_error(able[at]), prediction.times[at])
+            racing = [a for a in known if prediction.times[a] == fastest[_same_error(able[a])]]
+            chances = dict(zip(racing, errors.best_chances(prediction.times[racing]), strict=True))
+            for rank, at in enumerate(known):
+                own = rank, chances.get(at, 0.0)
+                answers.append(self._answer(entry, able[at], prediction, at, assumed, level, own))
         failed = [(able[at], prediction.status[at]) for at in order if prediction.status[at]]
         failed += [(each, each.status) for each in variants if each.status]
         if not answers:
@@ -149,23 +182,30 @@ class Subject:
         time, (rank, chance) = float(prediction.times[at]), ranked
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
+        # a power limit that is not reached has no effect
+        bottleneck = next((n for n, share in limits.items() if n != "power" or share >= 1), "")
         interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
         ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
-        of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
+        whys = {
+            n: w for n, w in variant.counts.get("assumed", {}).items() if n not in self.quantities
+        }
+        of_counts = [f"{n}: {why}" for n, why in whys.items()]
         guessed = errors.LAUNCH_BYTES & {text.partition(":")[0] for text in (*assumed, *of_counts)}
         least = 0.0 if guessed else prediction.value("least_time", at)  # NaN does not limit below
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,
+            architecture=architecture(entry)[0] if self.workload is None else "",
             model=prediction.model,
             why_model=prediction.why,
             time=time,
+            time_expected=max(time * interval.median, least),
             time_low=max(time * ends[0], least),
             time_high=max(time * ends[1], least),
             interval=interval,
             chance=float(chance),
             rank=rank + 1,
-            bottleneck=prediction.label("case", at) or next(iter(limits), ""),
+            bottleneck=prediction.label("case", at) or bottleneck,
             limits=limits,
             occupancy=prediction.value("occupancy", at),
             occupancy_limiter=prediction.label("limiter", at),
@@ -175,7 +215,7 @@ class Subject:
             defines=variant.defines,
             inputs=variant.point,
             moves=self._moves(entry, prediction.model, variant) if rank < self.advised else None,
-            assumed=[*assumed, *of_counts, *prediction.assumed, *_reused_reads(prediction, at)],
+            assumed=[*assumed, *of_counts, *prediction.assumed],
             roofline={
                 name: prediction.value(name, at)
                 for name in ROOFLINE_QUANTITIES
@@ -197,21 +237,11 @@ class Subject:
         return tuple(move for move in advice.moves if move.helps)
 
 
-def _reused_reads(prediction: Prediction, at: int) -> list[str]:
-    """Return the assumption that caches have the bytes that a block reads again, if it may fail."""
-    names = ("launch_bytes", "blocks", "active_blocks_per_sm", "busy_sms", "l1_bytes", "l2_bytes")
-    launch_bytes, blocks, resident, sms, l1, l2 = (prediction.value(n, at) for n in names)
-    # the blocks of an SM touch at least their share of the bytes of the launch
-    own = launch_bytes / blocks * min(resident, blocks / sms)
-    caches = [prediction.value(name, at) for name in ("l1_size", "l2_size")]
-    if not ("footprint" in prediction.model and l1 > _REREAD * l2 and own > caches[0]):
-        return []
-    texts = [f"{size / 1024:,.0f} KiB" for size in (*caches, own, own * sms)]
-    return [
-        "l2_bytes: the L1 cache ({}, L2 cache: {}) has the bytes that a block reads again, "
-        "although the resident blocks of an SM touch {} (of all SMs: {}): this block may be slower "
-        "than predicted, and larger blocks less so".format(*texts)
-    ]
+def _same_error(variant: Variant) -> str:
+    """Return a text that is equal for variants that differ only in the machine, as its clock."""
+    inputs = variant.inputs.items()
+    own = [each for each in inputs if getattr(TABLE.get(each[0]), "lever", "") != "designer"]
+    return repr((variant.defines, variant.block, own))
 
 
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,13 +306,16 @@ class WorkloadSubject(Subject):
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis of block sizes, the usual size first; empty if the counts fix the size."""
         values = self.entry.values
-        counted = {other for value in values.values() for other, _ in value.holds_for}
+        holds = dict(pair for value in values.values() for pair in value.holds_for)
+        counted = holds.get("threads_per_block") or ()
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if usual is None or isinstance(usual.value, str) or is_fixed or counted & _BLOCK_QUANTITIES:
+        is_fixed |= not _BLOCK_QUANTITIES.isdisjoint(holds)
+        if usual is None or isinstance(usual.value, str) or (is_fixed and len(counted) < 2):
             return {}
         self.is_searched = True
-        sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]
+        shapes = [shape[0] for shape in block_shapes("x", (256,))]
+        sizes = map(int, (usual.value, *(counted or shapes)))
         return {"threads_per_block": list(dict.fromkeys(sizes))}
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
@@ -376,7 +409,7 @@ class KernelSubject(Subject):
         given = self.blocks or [usual]
         blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
         varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
-        blocks += block_shapes(varied, blocks[0]) if varied else ()
+        blocks += block_shapes(varied, blocks[0], self.kernel_text) if varied else ()
         return list({(*each, 1, 1)[:3]: each for each in blocks}.values())
 
     def _count(self, arch: str) -> list[Variant]:
@@ -469,6 +502,20 @@ class KernelSubject(Subject):
             names = " and ".join(name for name in given if name not in values)
             raise DseError(f"{self.title}: {names} must be at least 1: the grid has no blocks")
         return grid
+
+    def _count_blocks(self, best: AnswerOfVariant, blocks: Sequence[Any], file: Path) -> str:
+        from dse.cuda import kernel
+        from dse.cuda.instruction_counts import join_blocks
+
+        if file.exists():
+            raise DseError(f"{file} exists already: name the study differently, or remove it")
+        arguments = {n: float(v) for n, v in best.inputs.items() if n in self.argument_axes}
+        about: dict[str, Any] = {n: getattr(self.launch, n) for n in _LAUNCH_OPTIONS}
+        about |= {"set": {**self.arguments, **arguments}, "define": best.defines}
+        about |= {"grid": tuple(map(str, self.launch.grid)), "arch": best.architecture}
+        counts = [kernel(self.path, **{**about, "block": block}) for block in blocks]
+        write_atomic(file, (counts[0] if len(counts) == 1 else join_blocks(counts)).toml().encode())
+        return str(file)
 
     def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
         """Return the counted and the measured values at each launch of a profile."""

@@ -124,8 +124,8 @@ def _product_hint(name: str) -> str:
     """Return a hint if a name is the name of a product, else ``""``."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
-        shown = ", ".join(f"{each} ({titles[each]})" for each in several)
-        return f"{name!r} is the name of more than one machine: {shown}; say which"
+        shown = " or ".join(f"{each} ({titles[each]})" for each in several)
+        return f"{name!r} is the name of more than one machine: type {shown}"
     if capability := product_capability(name):
         return (
             f"{name!r} has no machine file. Its compute capability is {capability}: take "

@@ -70,6 +70,11 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
             f"{data['drifting']:.0%} of all configurations drift over their runs; correlation of "
             f"neighbouring runs {data['lag1']:.2f} (median)",
         ]
+    names = [str(name) for name, each in ds.coords.items() if "rank" in each.dims]
+    others = [name for name in names if name not in ("rank", "machine", "workload")]
+    if "machine" in names and others:
+        best = f"best({answer.title.partition(' ')[2]}, {', '.join(others)})"
+        notes.append(f"configurations share a machine's chance: write {best} to compare machines")
     if ds.none.values.any():
         notes.append(f"chance that no configuration is feasible: {float(ds.none.max()):.3g}")
     title = f"{count_text(data['configurations'], 'configuration')} can be the best: {answer.title}"

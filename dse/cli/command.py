@@ -231,7 +231,10 @@ def command(
                 with wide_tables() if wide else nullcontext():
                     text = to_json(answer.to_dict()) if as_json else str(answer)
                     echo(text, fold=not as_json)
-            if answer is not None and path is not None:
+            if path is not None and path.suffix == ".toml" and hasattr(answer, "write_study"):
+                with input_errors():
+                    answer.write_study(path)
+            elif answer is not None and path is not None:
                 is_study = path.suffix == ".toml" and "source" in options
                 source = read_source(options["source"]) if is_study else None
                 write_answer(answer.to_dict(), path, source, getattr(answer, "certificate", ""))

@@ -19,7 +19,7 @@ from dse.cli.options import (
     parse_axis_text,
     point_argument,
 )
-from symbolic.answer import Answer, Table, shorten
+from symbolic.answer import Answer, Table, fold_lines, shorten
 
 if TYPE_CHECKING:
     from dse.inputs.assumed import AssumedInput
@@ -156,7 +156,7 @@ def explain_rows(answer: Answer, study: StudyData, where: Sequence[str] = ()) ->
     texts = [f"assumed: {each.text}" for each in assumed]
     if len(texts) > _MAX_ASSUMED:
         own = {of: [each.name for each in assumed if each.entry == of] for of in entries}
-        texts = [f"assumed of {of}: {', '.join(names)}" for of, names in own.items()]
+        texts = [fold_lines(f"assumed of {n}: {', '.join(each)}", 120) for n, each in own.items()]
         texts.append("assumed: --json lists the values, their ranges and why")
     notes += texts
     more: dict[str, Any] = {"impossible": [each.to_dict() for each in passed]} if passed else {}

@@ -94,7 +94,7 @@ def kernel(
         if several_blocks and not several_macros and str(out).endswith(".toml"):
             from dse.cuda.instruction_counts import join_blocks
 
-            for status in filter(None, dse.kernel(path, **options).status.values):
+            for status in filter(None, dse.kernel(path, **options).status.values.flat):
                 raise DseError(f"{path}: {status}")
             each = [{**options, "block": block} for block in blocks]
             result, several_blocks = join_blocks([dse.kernel(path, **one) for one in each]), False

@@ -18,7 +18,7 @@ from dse.cli.optimum import (
     search_limits,
 )
 from dse.cli.options import at_option, goal_options, names_option, option, parse_number
-from symbolic.answer import count_text
+from symbolic.answer import count_text, value_text
 
 _FORMULAS = ("objective", "objective_1")  # names of a first goal that is a formula
 
@@ -72,14 +72,12 @@ def pareto(source: Source, where: list[str], at: dict[str, str], **options: Any)
     answer = select_rows(answer, rows)
     title, facts = f"{answer.title}: {count_text(len(answer.data['rows']), 'configuration')}", {}
     if "hypervolume" in result.attrs:
-        from sweeps.grid.dataset import arrays_of
-
         names, size = [*options["minimize"], *options["maximize"]], result.attrs["hypervolume"]
-        columns = {**arrays_of(result)[0], **arrays_of(result)[1]}
-        units = [str(columns[n][2].get("units", "1")) if n in columns else "" for n in names]
-        texts = [f" {unit}" if unit not in ("", "1") else "" for unit in units]
-        point = zip(names, result.attrs["reference"], texts, strict=True)
-        end = ", ".join(f"{name} {value:.6g}{unit}" for name, value, unit in point)
-        whole = "".join(texts) if all(units) else " in base units"
-        facts["hypervolume"] = f"{size:.6g}{whole}, up to the reference point {end}"
+        known = answer.data["variables"]
+        known = {about.get("long_name"): about for about in known.values()} | known
+        units = [known[name].get("units", "1") for name in names]
+        point = zip(names, result.attrs["reference"], units, strict=True)
+        end = ", ".join(f"{name} = {value_text(value, unit)}" for name, value, unit in point)
+        unit = " ".join(f"({unit})" if "/" in unit else unit for unit in units if unit != "1")
+        facts["hypervolume"] = f"{value_text(size, unit)}, up to the reference point {end}"
     return replace(answer, title=title, facts=facts)

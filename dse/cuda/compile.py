@@ -118,6 +118,8 @@ _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
 #: A source without these words is compiled with -minimal, which is faster and gives the same code.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
+#: A warning of the assembler about a limit of registers that it does not keep to.
+_REGISTER_WARNING = re.compile(r"^ptxas warning : .*reg.*$", re.M)
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 #: Numbers that the headers in _EMPTY would define.
 _NUMBERS = {
@@ -241,7 +243,7 @@ def compile_source(
     entry: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str, list[str]]:
-    """Return machine code, the kernel's mangled name, and the headers that were missing.
+    """Return machine code, the kernel's mangled name, and missing headers or register warnings.
 
     ``entry`` may have template arguments (``scale<float>``). ``headers`` maps names to texts; any
     other header that is not a file counts as empty.
@@ -249,7 +251,7 @@ def compile_source(
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
         raise DseError(f"the compiler has no sm_{arch}: it compiles for {known}")
-    flags = [f"-arch=sm_{arch}", "-w", "-lineinfo", *options]
+    flags = [f"-arch=sm_{arch}", "-lineinfo", *options]
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in toolkit_folders()]
     flags += ["-minimal"] if _supports_minimal() and not _NEEDS_RUNTIME.search(source) else []
@@ -258,7 +260,8 @@ def compile_source(
     first: DseError | None = None
     while True:
         try:
-            return *_run_nvrtc(source, name, flags, entry, texts), missing
+            cubin, lowered, notes = _run_nvrtc(source, name, flags, entry, texts)
+            return cubin, lowered, [*missing, *notes]
         except DseError as error:
             log = str(error)
             if "-minimal" in flags:
@@ -285,7 +288,8 @@ def compile_source(
 
 def _run_nvrtc(
     source: str, name: str, flags: Sequence[str], entry: str, headers: Mapping[str, str]
-) -> tuple[bytes, str]:
+) -> tuple[bytes, str, list[str]]:
+    """Return machine code, the mangled name, and warnings about registers."""
     library, program = _library(), ctypes.c_void_p()
     names = [each.encode() for each in headers]
     texts = [each.encode() for each in headers.values()]
@@ -301,13 +305,14 @@ def _run_nvrtc(
         if entry:
             library.nvrtcAddNameExpression(program, entry.encode())
         options = (ctypes.c_char_p * len(flags))(*[each.encode() for each in flags])
-        if failed := library.nvrtcCompileProgram(program, len(flags), options):
-            log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+        failed = library.nvrtcCompileProgram(program, len(flags), options)
+        log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+        if failed:
             raise DseError(log or f"error {failed}")
         name_ = ctypes.c_char_p()
         if entry and not library.nvrtcGetLoweredName(program, entry.encode(), ctypes.byref(name_)):
             entry = (name_.value or b"").decode()
-        return _read_output(program, "CUBIN"), entry
+        return _read_output(program, "CUBIN"), entry, _REGISTER_WARNING.findall(log)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -373,8 +378,8 @@ def compile_kernel(
     raise DseError(explain_log(str(first), first.missing_headers))
 
 
-def _missing_header_notes(headers: Sequence[str]) -> list[str]:
-    return [f"#include {name}: no such file" for name in headers]
+def _missing_header_notes(notes: Sequence[str]) -> list[str]:
+    return [n if n.startswith("ptxas") else f"#include {n}: no such file" for n in notes]
 
 
 def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:

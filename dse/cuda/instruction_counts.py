@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms
 from dse.cuda.launch_shape import AXES, LaunchSizes, required_sizes, size_atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
-from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
+from dse.cuda.memory_accesses import RANDOM_WAVEFRONTS, MemoryAccess, MemoryAccesses
 from dse.cuda.source import demangle
 from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
@@ -400,7 +400,7 @@ def count_kernel(
     inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes", "atomic_words"), address_inputs)
     lane_inputs = _union(each.lane_inputs for each in device)
     inputs |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lane_inputs)
-    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes")
+    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes", "reread_bytes")
     inputs |= dict.fromkeys(footprint_names, address_inputs | run_inputs)
     inputs["bytes_per_thread"] = run_inputs
     values, formulas = {}, {}
@@ -430,10 +430,14 @@ def count_kernel(
         values["bytes_per_thread"] = round(width / requests, 6)
         if len({access_width(each.instruction) for each in in_global}) == 1:  # all widths are equal
             del inputs["bytes_per_thread"]
-    strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
+    bodies = {number: analysis.graph.blocks[number].body for number in analysis.block_runs}
+    waits = _loads_in_flight(analysis, tally)
+    strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, waits)
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
-    distance, required = _mean_over_blocks(analysis, tally, _dependency_distances)
+    distance, required = _mean_over_blocks(
+        analysis, tally, {n: _dependency_distances(body) for n, body in bodies.items()}
+    )
     values["dependency_distance"], inputs["dependency_distance"] = round(distance, 6), required
     numbers = {
         kind: sum(many * launch.mean_per_warp(runs) for (_, runs), many in by.items())
@@ -441,7 +445,8 @@ def count_kernel(
     }
     numbers["all"] = sum(numbers.values())
     numbers |= {"flops": flops, "floating": floating}
-    numbers["ilp"] = round(_mean_over_blocks(analysis, tally, _parallelism)[0], 6)
+    parallel = {n: _parallelism(body) for n, body in bodies.items()}
+    numbers["ilp"] = round(_mean_over_blocks(analysis, tally, parallel)[0], 6)
     by_kind: dict[str, float] = defaultdict(float)
     for each in memory.accesses:
         by_kind[each.instruction.kind] += each.requests_per_warp
@@ -458,7 +463,13 @@ def count_kernel(
         ("shared_wavefronts", shared, "assumed contiguous, without bank conflicts"),
     ):
         total, known = sum(a.requests_per_warp for a in accesses), _known_sectors(accesses)[0]
-        if total > known:
+        random = sum(a.requests_per_warp for a in accesses if a.wavefronts == RANDOM_WAVEFRONTS)
+        if random:
+            assumed[name] = (
+                f"{random / total:.0%} of the accesses depend on loaded data: assumed random, "
+                "3.53 wavefronts each (1 without bank conflicts, at most 32)"
+            )
+        elif total > known:
             assumed[name] = (
                 f"the addresses of {1 - known / total:.0%} of the accesses are unknown: "
                 f"{assumption}"
@@ -580,24 +591,24 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
         yield "fp_fused_insts" if instruction.name in _FUSED else "narrow_fp_insts"
     if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
         yield _LONG_LATENCY[instruction.name]
+    if instruction.opcode.startswith("IMAD"):  # UIMAD runs on the uniform datapath
+        yield "imad_insts"
 
 
 _EXTRA_QUANTITIES: tuple[str, ...] = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
-_EXTRA_QUANTITIES += ("warp_tensor_flops",)
+_EXTRA_QUANTITIES += ("warp_tensor_flops", "imad_insts")
 _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 
 def _mean_over_blocks(
-    analysis: KernelAnalysis,
-    tally: Tally,
-    measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
+    analysis: KernelAnalysis, tally: Tally, measured: Mapping[int, Iterable[tuple[float, float]]]
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure over blocks, weighted by runs, and the inputs it depends on."""
+    """Return the mean of values of blocks, weighted by runs, and the inputs of the mean."""
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
-    for number in analysis.block_runs:
-        for value, share in measure(analysis.graph.blocks[number].body):
+    for number, pairs in measured.items():
+        for value, share in pairs:
             total += value * share * tally.mean_block_runs(number)
             weight += share * tally.mean_block_runs(number)
             values.add(value)
@@ -607,19 +618,35 @@ def _mean_over_blocks(
     return (total / weight if weight else 1.0), inputs
 
 
-def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of loads in flight when a loaded value is first used, and weight 1."""
-    waiting: set[str] = set()
-    many = 0
-    for one in body:
-        if waiting and not waiting.isdisjoint(_REGISTER.findall(one.text)):
-            yield many, 1.0
-            waiting, many = set(), 0
-        if one.kind == "global_load":
-            waiting |= set(one.results)
-            many += 1
-    if many:
-        yield many, 1.0
+def _loads_in_flight(
+    analysis: KernelAnalysis, tally: Tally
+) -> dict[int, list[tuple[float, float]]]:
+    """Return, by block, the loads in flight when a loaded value is first used, each with weight 1.
+
+    Loads stay in flight across a branch that does not use them, but not into or out of a loop.
+    """
+    graph, loops = analysis.graph, analysis.graph.innermost_loops
+    runs = {number: tally.mean_block_runs(number) for number in analysis.block_runs}
+    result: dict[int, list[tuple[float, float]]] = {number: [] for number in runs}
+    in_flight: dict[int, tuple[set[str], int]] = {}
+    followed = set[int]()
+    for number in filter(runs.get, graph.reverse_postorder):
+        comes, waiting, many = graph.blocks[number].predecessors, set[str](), 0
+        inside = all(loops.get(n) == loops.get(number) for n in comes)
+        if inside and number not in graph.loops and (usual := [n for n in comes if n in in_flight]):
+            before = max(usual, key=lambda n: runs[n] / len(graph.blocks[n].successors))
+            waiting, many = in_flight[before]
+            followed.add(before)
+        for one in graph.blocks[number].body:
+            if waiting and not waiting.isdisjoint(_REGISTER.findall(one.text)):
+                result[number].append((many, 1.0))
+                waiting, many = set(), 0
+            if one.kind == "global_load":
+                waiting, many = waiting | {*one.results}, many + 1
+        in_flight[number] = waiting, many
+    for number in in_flight.keys() - followed:
+        result[number] += [(in_flight[number][1], 1.0)] * (in_flight[number][1] > 0)
+    return result
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:

@@ -370,8 +370,8 @@ def count_launch(
     launch = launch_at(analysis.trip_counts)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     declared: dict[str, tuple[str, float | str]] = {
-        quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
-        for offset, value in values.items()
+        quantity[at]: (f"argument {code.arguments[at]} of the kernel", float(value))
+        for at, value in ((offsets[name], value) for name, value in arguments.items())
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
     constants = in_source | _as_numbers(macros or {})
@@ -400,7 +400,10 @@ def count_launch(
     if bounds and any(reads_size(general, "nctaid", axis) for axis in "xyz"):
         why = "the kernel takes any grid: assumed to have a thread for each element (else --grid)"
         assumed["blocks"] = why
-    about: dict[str, Any] = {"origin": code.origin, "left_out": code.left_out, "declared": declared}
+    if warnings := [each for each in code.left_out if each.startswith("ptxas")]:
+        assumed["registers_per_thread"] = "; ".join(warnings)
+    left_out = [each for each in code.left_out if each not in warnings]
+    about: dict[str, Any] = {"origin": code.origin, "left_out": left_out, "declared": declared}
     result = replace(result, assumed={**result.assumed, **assumed}, **about)
     if flops is not None:
         _check_flops(result, flops, numbers | own)

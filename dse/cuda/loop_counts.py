@@ -95,10 +95,6 @@ _STORES = ("global_store", "shared_store", "local_store", "shared_atomic", "glob
 _REGISTER = re.compile(r"U?R\d+")
 
 
-def _operands(instruction: Instruction) -> set[str]:
-    return {each.strip().strip("|") for each in instruction.operands}
-
-
 _MAX_TRIALS = sizes.PASSES_TRIED  # iterations that are tried one by one
 
 
@@ -514,7 +510,7 @@ class KernelAnalysis:
             loop is None or not is_data_dependent(when, self.graph.loops[loop])
         )
         reads_memory = any(one.kind == "loaded" for one in atoms_of(when))
-        is_inside = reads_memory and self._is_in_function(block)
+        is_inside = reads_memory and any(self._rare_path(block, n) for n in block.successors)
         if is_decided and not is_inside and not self._differs_by_data(block, when):
             return indicator(when), indicator(negate(when))
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))
@@ -573,7 +569,7 @@ class KernelAnalysis:
             return False
         guards = {each.lstrip("!") for each in block.terminator.guards}
         compared = [one for one in block.body if not guards.isdisjoint(one.results)]
-        if any(not _SPECIAL_VALUES.isdisjoint(_operands(one)) for one in compared):
+        if any(each.strip("| ") in _SPECIAL_VALUES for one in compared for each in one.operands):
             return True
         return line not in kinds.branches | kinds.loops
 

@@ -55,6 +55,8 @@ from stochastic import sizes
 SECTOR, WORD = 32, 4
 #: BANKS: number of banks of shared memory. QUARTERS: number of sectors of a cache line.
 BANKS, QUARTERS = 32, 4
+#: Mean of the largest number of 32 lanes at one bank, if each lane has a random bank.
+RANDOM_WAVEFRONTS = 3.533
 
 Lanes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -292,7 +294,8 @@ class MemoryAccess:
     """The requests of a memory instruction, on average over warps.
 
     ``runs`` is the instruction's block and number of runs. ``sectors`` is None if the address
-    depends on data; ``wavefronts`` then assumes contiguous addresses. Active lanes request
+    depends on data; ``wavefronts`` then assumes contiguous addresses, or random ones in shared
+    memory if they depend on loaded data. Active lanes request
     ``copied_bytes``; at least ``min_sectors`` sectors hold these bytes. Atomics change
     ``atomic_words`` words. The guard depends on the inputs ``lane_inputs``, the addresses depend on
     ``address_inputs``.
@@ -347,6 +350,8 @@ class MemoryAccesses:
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch, self._array_bytes)
         self._atomics = Footprints(launch, self._array_bytes)
+        #: Loads of each outermost loop (None: outside).
+        self._phases = defaultdict[int | None, Footprints](lambda: Footprints(launch, array_bytes))
         #: Sizes of the arrays with atomics at unknown addresses, by argument.
         self._atomic_limits: dict[int | None, float] = {}
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
@@ -384,6 +389,10 @@ class MemoryAccesses:
             if sectors is not None:
                 most = min(most, SECTOR * sectors * many * len(self.launch.active))
             is_known = self._footprints.add(address, width, most, direction)
+            phase, outer = None, self.analysis.graph.innermost_loops.get(block)
+            while outer is not None:
+                phase, outer = outer, self.analysis.graph.loops[outer].parent
+            self._phases[phase].add(address, width, most, direction)
             if one.kind == "atomic":
                 self._atomics.add(address, width, most, direction)
         if one.kind == "atomic":
@@ -484,6 +493,10 @@ class MemoryAccesses:
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
         footprints = {"block_bytes": (of_block, threads, "threads_per_block")}
+        reread = sum(each.direction_bytes("load", False) for each in self._phases.values())
+        reread = reread - self._footprints.direction_bytes("load", False)
+        if reread.sum() > SECTOR:
+            footprints["reread_bytes"] = reread, threads, "threads_per_block"
         if blocks is not None:
             of_launch = self._footprints.total_bytes(all_blocks=True)
             of_launch = of_launch + self._unknown_total(blocks)
@@ -564,6 +577,8 @@ class MemoryAccesses:
                 strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
             every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
             lanes = every.mean(every.active.sum(axis=-1))
+            if shared and variable and any(one.kind == "loaded" for one in variable.atoms()):
+                return None, min(lanes, RANDOM_WAVEFRONTS), every.min_sectors(access[0]), lanes
             if rest is None:  # unknown addresses are assumed to be contiguous
                 row = access[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
                 return None, *_mean_cost(every, row, *access)[1:], lanes
@@ -785,10 +800,10 @@ class Footprints:
 
     def total_bytes(self, *, all_blocks: bool) -> FixedAndGrowing:
         """Return the bytes that one block or, with ``all_blocks``, all blocks touch."""
-        loaded, stored = (self._direction_bytes(each, all_blocks) for each in ("load", "store"))
+        loaded, stored = (self.direction_bytes(each, all_blocks) for each in ("load", "store"))
         return loaded + stored
 
-    def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
+    def direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
         """Return the bytes loaded or stored, limited for each array to the range touched."""
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1

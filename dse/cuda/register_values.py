@@ -215,13 +215,10 @@ def _logic(op: Operation) -> IntExpr:
         return -second - ONE
     if table == 0x0F:
         return -first - ONE
-    if table is not None and not any(_is_uncertain(each) for each in parts[:3]):
+    uncertain = ("unknown", "loaded", "reciprocal", "table")
+    if table is not None and all(a.kind not in uncertain for p in parts[:3] for a in p.atoms()):
         return atom_expr("logic", table, *parts[:3])
     return op.unknown(f"bits {table}")
-
-
-def _is_uncertain(value: IntExpr) -> bool:
-    return any(one.kind in ("unknown", "loaded", "reciprocal", "table") for one in value.atoms())
 
 
 def _move(op: Operation) -> IntExpr:
@@ -393,15 +390,11 @@ def _unpack_predicate(op: Operation) -> Condition:
     return packed.get(op.result, FALSE)
 
 
-def _test_nonzero(op: Operation) -> Any:
-    """Return the predicate that LOP3 yields: True if its result is not 0."""
-    return negate(comparison("==", _logic(op)))
-
-
 PREDICATES = frozenset({"ISETP", "PLOP3", "LOP3", "R2P", "R2UP"})
 EVALUATORS: dict[str, Evaluator] = {
     "IADD3": _add, "IADD": _add, "VIADD": _add, "IMAD": _mad, "IMUL": _mad, "XMAD": _mad,
-    "SHF": _shift, "SHL": _shift, "SHR": _shift, "LEA": _lea, "LOP3": _test_nonzero, "MOV": _move,
+    "SHF": _shift, "SHL": _shift, "SHR": _shift, "LEA": _lea, "MOV": _move,
+    "LOP3": lambda op: negate(comparison("==", _logic(op))),
     "S2R": _move, "S2UR": _move, "CS2R": _move, "R2UR": _move, "IABS": _move, "SGXT": _move,
     "LDC": _load_constant, "LDCU": _load_constant, "SEL": _select,
     "IMNMX": _least_or_most, "VIMNMX": _least_or_most, "VIADDMNMX": _least_or_most,

@@ -27,6 +27,8 @@ _KERNEL = re.compile(
     r"(template\s*<[^{};()]*>\s*)?(?:extern\s*\"C\"\s*)?[\w\s]*\b__global__\b([^;{}]*?)\b(\w+)\s*\(",
     re.S,
 )
+#: An attribute such as ``__launch_bounds__`` or ``__maxnreg__``, and the name after it.
+_ATTRIBUTE, _NAME_AFTER = re.compile(r"__\w+__"), re.compile(r"[^;{}]*?\b(\w+)\s*\(", re.S)
 _FOR_DEVICE = re.compile(
     r"\b(__global__|__device__|__constant__|__managed__|struct|class|union|enum|typedef|using|"
     r"constexpr|template|namespace|static\s+const|const)\b"
@@ -104,14 +106,13 @@ def signatures(source: str) -> Mapping[str, Signature]:
     """Return the signatures of the kernels in a source, by kernel name."""
     bare, result = blank_comments(source), {}
     for match in _KERNEL.finditer(bare):
-        if match[3] == "__launch_bounds__":
-            begin = closing_bracket(bare, match.end() - 1)
-            rest = re.compile(r"[^;{}]*?\b(\w+)\s*\(", re.S).match(bare, begin)
-            if rest is None:
-                continue
+        name, begin = match[3], match.end() - 1
+        while _ATTRIBUTE.fullmatch(name) and (
+            rest := _NAME_AFTER.match(bare, closing_bracket(bare, begin))
+        ):
             name, begin = rest[1], rest.end() - 1
-        else:
-            name, begin = match[3], match.end() - 1
+        if _ATTRIBUTE.fullmatch(name):
+            continue
         end = closing_bracket(bare, begin)
         inside = bare[begin + 1 : end - 1]
         arguments = [each for each in _split_arguments(inside) if each.strip() not in ("", "void")]

@@ -48,7 +48,7 @@ Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
 _TEXTS = ("assumed",)  # results that are neither numbers nor labels
-_COUNTS_VERSION = "14"  # increased if counts or messages change, to discard older cache entries
+_COUNTS_VERSION = "15"  # increased if counts or messages change, to discard older cache entries
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Additional columns of a table, with their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {

@@ -144,7 +144,7 @@ def fit(
             [rows.axis] if rows.workloads else (),
             entries=entries,
             set_values=set_values,
-            replaced=(*rows.inputs, *targets, *names),
+            replaced=dict.fromkeys((*rows.inputs, *targets, *names)),
         )
         case = FitCase(model=loaded, parts=parts, targets=targets, free=names)
         known = merge_inputs(loaded, (), entries=entries, set_values={}).values

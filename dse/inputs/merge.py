@@ -206,13 +206,13 @@ def merge_inputs(
     entries: Mapping[str, str | None],
     set_values: Mapping[str, Any],
     folder: PathBase = None,
-    replaced: Sequence[str] = (),
+    replaced: Mapping[str, Leaf | None] = {},
     fit_inputs: FittedInputs | None = None,
 ) -> StudyInputs:
     """Merge the values of a study. Precedence: set and axes, then fits, workload, machine.
 
-    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` names
-    quantities that the caller supplies; their values in files are ignored.
+    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` has
+    the quantities that the caller supplies, whose values in files are ignored (None: unknown).
     """
     set_values = by_quantity_name(model.names_by_symbol, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
@@ -344,7 +344,7 @@ def merge_inputs(
             for other, _ in (entry.values[name].holds_for if name in entry.values else ())
         ),
         invalid_values=find_invalid_values(
-            counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes
+            counted, {**{n: values.get(n) for n in (*fits, *set_values)}, **replaced}, axes
         ),
     )
 

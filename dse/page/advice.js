@@ -136,14 +136,15 @@ const definitionOf = (name) => {
 };
 
 function showAdvice() {
-  const lines = data.guides.map((guide) => {
+  const goals = new Set([...data.outputs, ...(data.best?.goals ?? []).map(({ name }) => name)]);
+  const lines = data.guides.filter(({ goal }) => goals.has(goal)).map((guide) => {
     const state = stateOf(guide), known = moves(guide);
     return element("li", {}, element("b", {}, `${guide.goal}: ${state || quantityText(guide.goal, here.get(guide.goal))}`),
-      known.length ? element("ul", {}, ...known.map((move) => element("li", {}, moveText(move), " ",
+      known.length ? element("ul", {}, ...known.map((move) => element("li", {}, moveText(move, guide), " ",
         element("button", { type: "button", onclick: () => { move.lever.put(here, move.tried); changed(); } }, "try"))))
         : element("p", { class: "note" }, "no single input named by the model's guide helps before another regime is reached"));
   });
-  byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; see the sensitivities below.")]));
+  byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide for these outputs; see the sensitivities below.")]));
   const output = byId("moved").value, inputs = movers(output).slice(0, 12);
   const most = Math.max(...inputs.map((one) => Math.abs(steepest(one))), 1e-300);
   const sideText = ({ slope, jumps }) => (jumps ? "jumps" : Number.isNaN(slope) ? "–" : `${slope > 0 ? "+" : slope < 0 ? "−" : ""}${digits(Math.abs(slope), 3)}`);
@@ -157,7 +158,7 @@ function showAdvice() {
     : `Change of ${output} in percent for each percent of an input, to smaller and to larger values. Whole numbers move by the step in the table, across the steps of the output.`) + note;
 }
 
-function moveText({ lever, up, from, to, gain, next }) {
+function moveText({ lever, up, from, to, gain, next }, { goal, maximize }) {
   return `${up ? "raise" : "lower"} ${lever.name} from ${valueText(from, lever.unit)} to ${valueText(to, lever.unit)}: ` +
-    `gain × ${digits(gain, 4)}${next ? `, then ${next}` : ""}`;
+    `${goal} ${maximize ? "×" : "÷"} ${digits(gain, 4)}${next ? `, then ${next}` : ""}`;
 }

@@ -1,8 +1,10 @@
 /* Scales, axes and marks of figures, as the text of an SVG. */
 
-/** The colour-blind safe colours of Okabe and Ito, and a dash for each. */
-const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b8a600"];
+/** The colour-blind safe colours of Okabe and Ito, then others, with dashes. */
+const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b8a600", "#9467bd", "#a0522d", "#17a2a2", "#d62778"];
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "12 4", "5 2 1 2 1 2", "3 2", "1 3"];
+/** Blue on a dark page; height of a row of text. */
+const BRIGHT = "#4a9fe0", ROW = 13;
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 
 /** The colours of a figure; exported ones are light. */
@@ -12,10 +14,15 @@ function palette(dark = darkness.matches) {
     : { ink: "#1a1a1a", paper: "#ffffff", grid: "#e3e3e3", weak: "#626262", dark };
 }
 
-function lookOf(name, k, colors) {
-  const known = data.figures.looks[name];
-  if (!known) return { color: COLORS[k % COLORS.length], dash: DASHES[k % DASHES.length] };
-  return { ...known, color: known.color === "#000000" ? colors.ink : known.color };
+/** A colour and dash for each name, its usual ones first; no two are the same, and colours repeat only after all were used. */
+function looksOf(names) {
+  const taken = [], all = DASHES.flatMap((_, j) => COLORS.map((color, k) => ({ color, dash: DASHES[(j + k) % DASHES.length] })));
+  const isFree = (keys) => (look) => !taken.some((other) => keys.every((key) => other[key] === look[key]));
+  for (const name of names) {
+    const looks = [data.figures.looks[name], ...all].filter((look) => look && look.color !== "#000000");
+    taken.push(looks.find(isFree(["color"])) ?? looks.find(isFree(["color", "dash"])) ?? looks[0]);
+  }
+  return taken;
 }
 
 function ticksOf(low, high, log, count) {
@@ -32,22 +39,22 @@ function ticksOf(low, high, log, count) {
 }
 
 class Side {
-  constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null, numeric = false }) {
+  constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null, cells = null, isEven = false }) {
     if (labels) [low, high] = [-0.5, labels.length - 0.5];
     [low, high] = [low, high].map((end) => Math.min(Math.max(end, -FAR), FAR));
     if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 2, low + Math.abs(low) / 2];
     if (!(high > low)) high = low + 1;
-    Object.assign(this, { name, unit, low, high, labels, numeric, log: log && low > 0 });
-    [this.factor, this.letters] = prefixOf([Math.max(Math.abs(low), Math.abs(high))], unit);
+    Object.assign(this, { name, unit, low, high, labels, cells, isEven, log: log && (cells ?? [low])[0] > 0 });
+    [this.factor, this.letters] = prefixOf([Math.max(...(cells ?? [low, high]).map(Math.abs))], unit);
   }
 
   share(value) {
-    if (this.log) return (Math.log(value) - Math.log(this.low)) / (Math.log(this.high) - Math.log(this.low));
+    if (this.log && !this.cells) return (Math.log(value) - Math.log(this.low)) / (Math.log(this.high) - Math.log(this.low));
     return (value - this.low) / (this.high - this.low);
   }
 
   value(share) {
-    return this.log ? Math.exp(Math.log(this.low) + share * (Math.log(this.high) - Math.log(this.low))) : this.low + share * (this.high - this.low);
+    return this.log && !this.cells ? Math.exp(Math.log(this.low) + share * (Math.log(this.high) - Math.log(this.low))) : this.low + share * (this.high - this.low);
   }
 
   get title() {
@@ -56,8 +63,12 @@ class Side {
   }
 
   ticks(count) {
+    if (this.cells?.length > count && this.isEven) {
+      const places = (value) => { const k = Math.max(1, this.cells.findIndex((cell) => cell >= value)); return k - 1 + (value - this.cells[k - 1]) / (this.cells[k] - this.cells[k - 1]); };
+      return ticksOf(this.cells[0] / this.factor, this.cells.at(-1) / this.factor, this.log, count).map((value) => [places(value * this.factor), digits(value, 4)]);
+    }
     if (this.labels) {
-      const step = Math.ceil(this.labels.length / (this.numeric ? count : 3 * count));
+      const step = Math.ceil(this.labels.length / (this.cells ? count : 3 * count));
       return this.labels.map((label, k) => [k, label]).filter(([k]) => k % step === 0);
     }
     return ticksOf(this.low / this.factor, this.high / this.factor, this.log, count).map((value) => [value * this.factor, digits(value, 4)]);
@@ -79,16 +90,16 @@ function linesOf(text, wide) {
 /** A label shortened in its middle, as labels differ at their ends. */
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2)}` : text);
 
-/** A figure with two axes; `marks` are the drawn elements. */
+/** A figure with two axes; `marks` are the drawn elements, `ends` texts at values beside its right edge. */
 class Chart {
-  constructor({ x, y, width, height, colors, legend = [] }) {
-    Object.assign(this, { x, y, width, height, colors });
+  constructor({ x, y, width, height, colors, legend = [], ends = [] }) {
+    Object.assign(this, { x, y, width, height, colors, ends });
     this.legend = legend;
     this.names = [x, y].map((side) => linesOf(side.title, width - 12));
     const rows = this.legendRows();
     const wide = Math.max(...y.ticks(5).map(([, text]) => cut(text, 16).length));
     this.left = Math.min(26 + 7 * wide, width / 3);
-    this.right = width - 12;
+    this.right = width - 12 - Math.min(Math.max(0, ...ends.map(({ text }) => 7 * text.length)), width / 3);
     this.top = 9 + 15 * this.names[1].length + 17 * rows.length;
     this.bottom = height - (this.steep ? 51 : 29) - 15 * this.names[0].length;
     this.rows = rows;
@@ -101,7 +112,7 @@ class Chart {
   }
 
   get steep() {
-    return this.x.labels && !this.x.numeric && this.x.labels.join("").length * 7 > this.width - 120;
+    return this.x.labels && !this.x.cells && this.x.labels.join("").length * 7 > this.width - 120;
   }
 
   across(value) {
@@ -183,10 +194,18 @@ class Chart {
     this.marks.push(`<polygon points="${points.join(" ")}" fill="#d55e00" stroke="${this.colors.paper}" stroke-width="1"/>`);
   }
 
+  /** The texts beside the right edge, apart from each other. */
+  endTexts() {
+    const rows = this.ends.map((end) => ({ ...end, at: Math.min(Math.max(this.up(end.value), this.top + 5), this.bottom) })).sort((a, b) => a.at - b.at);
+    rows.forEach((row, k) => { if (k) row.at = Math.max(row.at, rows[k - 1].at + ROW); });
+    rows.reduceRight((below, row) => (row.at = Math.min(row.at, below - ROW)), this.bottom + ROW - 4);
+    return rows.map(({ text, color, at }) => `<text x="${near(this.right + 5)}" y="${near(at + 4)}" fill="${color}" class="end">${escaped(cut(text, Math.floor((this.width - this.right) / 7)))}</text>`).join("");
+  }
+
   toString() {
     const { left, right, top, bottom, width, height, colors } = this;
     const parts = [];
-    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / (this.steep ? 35 : 70))))) {
+    for (const [value, text] of this.x.ticks(Math.max(2, Math.floor((right - left) / (this.steep ? 35 : this.x.log ? 50 : 70))))) {
       const at = this.across(value);
       if (!this.x.labels) parts.push(`<path d="M${at} ${top}V${bottom}" stroke="${colors.grid}"/>`);
       parts.push(this.steep
@@ -199,7 +218,7 @@ class Chart {
       parts.push(`<text x="${left - 6}" y="${at + 4}" text-anchor="end">${escaped(cut(text, 16))}</text>`);
     }
     const [under, over] = this.names;
-    const names = under.map((text, k) => `<text x="${Math.min((left + right) / 2, width - 4 - 3.75 * text.length)}" y="${height - 8 - 15 * (under.length - 1 - k)}" text-anchor="middle">${escaped(text)}</text>`).join("") +
+    const names = under.map((text, k) => `<text x="${Math.min(Math.max((left + right) / 2, 4 + 3.75 * text.length), width - 4 - 3.75 * text.length)}" y="${height - 8 - 15 * (under.length - 1 - k)}" text-anchor="middle">${escaped(text)}</text>`).join("") +
       over.map((text, k) => `<text x="6" y="${15 + 15 * k}">${escaped(text)}</text>`).join("");
     const legend = this.rows.flatMap((row, k) => row.map(({ at, text, color, dash, area }) => {
       const y = 14 + 15 * over.length + 17 * k;
@@ -207,9 +226,10 @@ class Chart {
         : `<path d="M${at} ${y}h24" stroke="${color}" stroke-width="2.5" stroke-dasharray="${dash ?? ""}"/>`;
       return `${mark}<text x="${at + 29}" y="${y + 4}">${escaped(text)}</text>`;
     }));
-    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="${colors.ink}">` +
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="12" fill="${colors.ink}">` +
       `<rect width="${width}" height="${height}" fill="${colors.paper}"/>${parts.join("")}${names}${legend.join("")}` +
       `<clipPath id="inside"><rect x="${left}" y="${top - 1}" width="${right - left + 8}" height="${bottom - top + 9}"/></clipPath>` +
-      `<g clip-path="url(#inside)">${[...this.marks, ...this.labels].join("")}</g><rect x="${left}" y="${top}" width="${near(right - left)}" height="${near(bottom - top)}" fill="none" stroke="${colors.weak}"/></svg>`;
+      `<g clip-path="url(#inside)">${[...this.marks, ...this.labels].join("")}</g><rect x="${left}" y="${top}" width="${near(right - left)}" height="${near(bottom - top)}" fill="none" stroke="${colors.weak}"/>${this.endTexts()}</svg>`;
+    return colors.dark ? svg.replaceAll(COLORS[0], BRIGHT) : svg;
   }
 }

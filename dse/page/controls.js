@@ -86,10 +86,16 @@ class Control {
 
 const controls = new Map();
 
-/** Configurations at which inputs are tried at both ends and in the middle of their sliders. */
-const TRIED = 500;
+/** Configurations at which inputs are tried, and factors of their values there. */
+const TRIED = 500, FACTORS = [1e-6, 1e-3, 0.125, 0.5, 2, 8, 1e3, 1e6];
 
-/** The given numbers that change no output and no condition at any configuration that is tried. */
+/** Values from the whole domain of an input: of its slider, at the ends of the domain, next to its value, and far from it. */
+function valuesOf(lever, own) {
+  const values = [...lever.row.domain.slice(0, 2).map(number), own - 1, own + 1, ...FACTORS.map((factor) => factor * (own || lever.bounds.high))];
+  return [0, 0.5, 1].map((share) => lever.between(share)).concat(lever.row.whole ? values.map(Math.round) : values).filter((value) => inDomain(lever.name, value));
+}
+
+/** The given numbers that change no output and no condition, at any configuration and with any value that is tried. */
 function idleInputs() {
   const { roofline = { levels: [], ceilings: [] } } = data.figures;
   const drawn = [...roofline.levels.flatMap(({ intensity, bandwidth }) => [intensity, bandwidth]), ...roofline.ceilings.map(({ quantity }) => quantity)];
@@ -103,8 +109,8 @@ function idleInputs() {
     const first = Float64Array.from(point.run());
     idle = idle.filter((name) => {
       const k = INPUTS.get(name), own = point.x[k];
-      const isSame = [0, 0.5, 1].every((share) => {
-        point.x[k] = LEVERS.get(name).between(share);
+      const isSame = valuesOf(LEVERS.get(name), own).every((value) => {
+        point.x[k] = value;
         return point.run() && places.every((place) => Object.is(point.y[place], first[place]));
       });
       point.x[k] = own;
@@ -121,6 +127,7 @@ function makeControls() {
   const idle = data.stored ? [] : idleInputs();
   const sorted = Object.fromEntries(Object.keys(titles).map((key) => [key, []]));
   for (const name of GIVEN) sorted[idle.includes(name) ? "idle" : groupOf(name)].push(name);
+  if (sorted.python.length) byId("computed").textContent = `This page computes everything but the ${sorted.python.length} inputs “${titles.python}” itself, from the same equations as Python.`;
   groups.push(...Object.entries(titles).map(([key, title]) => [title, sorted[key], key]));
   for (const [title, names, key] of groups) {
     if (!names.length) continue;
@@ -131,7 +138,7 @@ function makeControls() {
     const open = key === undefined || (key === "set" && names.length <= 8);
     byId("controls").append(element("details", { open }, element("summary", {}, `${title} (${names.length})`),
       key === "python" ? element("p", { class: "note" }, computedWhere(names)) : null,
-      key === "idle" ? element("p", { class: "note" }, `They changed no output at ${TRIED} configurations that were tried.`) : null, ...made));
+      key === "idle" ? element("p", { class: "note" }, `None of them changes an output: values from the whole domain of each were tried at ${TRIED} configurations, the other inputs as in the study.`) : null, ...made));
   }
 }
 

@@ -52,7 +52,7 @@ _TRANSIT_QUANTITIES = (
 )
 _TILE_QUANTITIES = (
     *("gemm_tile_rows", "gemm_tile_columns", "gemm_splits", "gemm_waves", "gemm_last_wave_share"),
-    *("time", "gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"),
+    "gemm_bound",
 )
 #: Quantities of the figures of a model that yields the quantity.
 _FIGURE_QUANTITIES = {

@@ -2,6 +2,8 @@
 
 /** Points along a line, cells along the side of a map, configurations of a front. */
 const ALONG = 240, SIDE = 100, FRONT = 4000;
+/** Lines for the labels of an axis; factor by which a term may be off the limit wherever it is shown. */
+const MOST_LABELS = 16, NEAR = 100;
 
 /** The options of the figure, stored in the link to the page. */
 const view = { kind: "lines", over: "", by: "", quantity: "", other: "", family: 0, log: false };
@@ -49,24 +51,33 @@ function along(lever, samples, names, from = here, all = false) {
 const xsOf = (lever, samples) => samples.map((sample, k) => (lever.categories ? k : lever.numberOf(sample)));
 const nowOf = (lever, samples) => (lever.categories ? samples.indexOf(here.at[lever.name]) : lever.now(here));
 
+/** A chart of lines, whose names are beside its right edge, at the last value that is shown. */
+function namedLines(sides, lever, lines) {
+  const lastOf = ({ ys }) => ys.findLast((value) => value >= sides.y.low && value <= sides.y.high);
+  const chart = new Chart({ ...sides, ends: lines.map((line) => ({ ...line, value: lastOf(line) })).filter(({ text, value }) => text && value !== undefined) });
+  for (const line of lines) {
+    if (lever.categories) chart.dots(line.xs, line.ys, { ...line, size: 3 + 3 * line.wide });
+    else chart.line(line.xs, line.ys, line);
+  }
+  return chart;
+}
+
 function drawLines(size, colors) {
   const lever = LEVERS.get(view.over), samples = lever.samples(ALONG, true), xs = xsOf(lever, samples);
   const other = view.by && view.by !== view.over ? LEVERS.get(view.by) : null;
-  const several = other ? other.samples(8) : [null];
+  const several = other ? other.samples(other.categories ? MOST_LABELS : 8) : [null], looks = looksOf(several.map(String));
   const lines = several.map((sample, k) => {
     const point = new Point(here);
     if (other) other.move(point, sample);
     const [ys] = along(lever, samples, [view.quantity], point);
     const now = other && other.now(here) === (other.categories ? sample : other.numberOf(sample));
-    return { ys, text: other ? other.text(sample) : "", color: COLORS[k % 8], dash: DASHES[k % 8], wide: now || !other ? 3 : 1.6 };
+    return { ys, text: other ? other.text(sample) : "", ...looks[k], wide: now || !other ? 3 : 1.6 };
   });
   const y = quantitySide(view.quantity, lines.flatMap(({ ys }) => [...ys]), view.log);
-  const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend: other ? lines : [] });
-  for (const { ys, ...look } of lines) {
+  const chart = namedLines({ x: sideOf(lever, samples), y, ...size, colors }, lever, lines.map(({ ys, ...look }) => {
     const drawn = xs.map((_, k) => k).filter((k) => !lever.axis || Number.isInteger(samples[k]) || Number.isFinite(ys[k])); // no gap between the values of an axis
-    if (lever.categories) chart.dots(xs, ys, { color: look.color, size: 9 });
-    else chart.line(drawn.map((k) => xs[k]), drawn.map((k) => ys[k]), { ...look, steps: Boolean(flagsOf(view.quantity)) });
-  }
+    return { ...look, xs: drawn.map((k) => xs[k]), ys: drawn.map((k) => ys[k]), steps: Boolean(flagsOf(view.quantity)) };
+  }));
   chart.upright(nowOf(lever, samples));
   chart.ring(nowOf(lever, samples), here.feasibleValue(view.quantity), quantityText(view.quantity, here.feasibleValue(view.quantity), 4));
   return chart;
@@ -77,26 +88,19 @@ function drawLimits(size, colors) {
   const lever = LEVERS.get(view.over), samples = lever.samples(ALONG, true), xs = xsOf(lever, samples);
   const names = [...Object.values(family.terms), family.of];
   const columns = along(lever, samples, names, here, true);
-  const shown = names.map((name, k) => ({ name, ys: columns[k] })).filter(({ ys }) => ys.some(Number.isFinite));
-  const values = shown.flatMap(({ ys }) => [...ys]).filter(Number.isFinite);
-  const result = [...columns.at(-1)].filter(Number.isFinite);
-  const y = rangeSide(`terms of ${family.of}`, data.quantities[family.of].unit, values, view.log);
+  const result = columns.at(-1), reached = result.filter((value) => Number.isFinite(value) && value > 0), ends = [Math.min(...reached) / NEAR, Math.max(...reached) * NEAR];
+  const isNear = (ys) => ys.some((value, k) => Number.isFinite(value) && (family.largest ? value * NEAR >= result[k] : value <= result[k] * NEAR));
+  const keys = Object.fromEntries(Object.entries(family.terms).map(([key, name]) => [name, key]));
+  const shown = names.map((name, k) => ({ name, ys: columns[k] })).filter(({ name, ys }) => name === family.of || isNear(ys));
+  const values = shown.flatMap(({ ys }) => [...ys]).filter((value) => !reached.length || !view.log || (value >= ends[0] && value <= ends[1]));
+  const y = rangeSide(`${family.of} and its terms; the ${family.largest ? "largest" : "smallest"} decides`, data.quantities[family.of].unit, values, view.log);
   if (!view.log && !family.largest) { // the result and at least the limit next above it
-    const most = Math.max(...result, 0), next = shown.flatMap(({ ys }) => Math.max(...[...ys].filter(Number.isFinite))).filter((high) => high > most * 1.01);
+    const most = Math.max(...reached, 0), next = shown.flatMap(({ ys }) => Math.max(...[...ys].filter(Number.isFinite))).filter((high) => high > most * 1.01);
     y.high = Math.min(y.high, Math.max(most * 2.5, Math.min(...next, most * 8) * 1.06) || y.high);
   }
-  const legend = shown.map(({ name }, k) => {
-    const label = Object.keys(family.terms).find((key) => family.terms[key] === name);
-    return { text: label && label !== name ? `${label}: ${name}` : name, ...lookOf(name, k, colors) };
-  });
-  legend.at(-1).text = `${family.of}, the ${family.largest ? "largest" : "smallest"}`;
-  if (shown.at(-1)?.name === family.of) [legend.at(-1).color, legend.at(-1).dash] = [colors.ink, ""];
-  const chart = new Chart({ x: sideOf(lever, samples), y, ...size, colors, legend });
-  shown.forEach(({ name, ys }, k) => {
-    const whole = name === family.of;
-    if (lever.categories) chart.dots(xs, ys, { color: legend[k].color, size: whole ? 11 : 6 });
-    else chart.line(xs, ys, { ...legend[k], ...(whole ? { color: colors.ink, dash: "", wide: 3.5 } : {}) });
-  });
+  const looks = looksOf(shown.slice(0, -1).map(({ name }) => name));
+  const chart = namedLines({ x: sideOf(lever, samples), y, ...size, colors }, lever,
+    shown.map(({ name, ys }, k) => ({ xs, ys, text: keys[name] ?? name, wide: 2, ...(looks[k] ?? { color: colors.ink, dash: "", wide: 3.5 }) })));
   chart.upright(nowOf(lever, samples));
   chart.ring(nowOf(lever, samples), here.get(family.of), quantityText(family.of, here.get(family.of), 4));
   return chart;

@@ -5,7 +5,7 @@ const KINDS = {
   tail: { title: "Tail of the work of an item", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
   launch: { title: "Tail latency of a launch", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
   tiles: { title: "Tiles and waves of a product", draw: drawProduct, asks: [], tall: 1.9, here: () => "tiles" in data.figures },
-  roofline: { title: "Roofline", draw: drawRoofline, asks: [], here: () => "roofline" in data.figures },
+  roofline: { title: "Roofline", draw: drawRoofline, asks: [], tall: 1.2, here: () => "roofline" in data.figures },
   limits: { title: "Limiting terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
   lines: { title: "Lines over one input", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
   map: { title: "Map over two inputs", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },
@@ -63,10 +63,12 @@ function showChoices() {
 }
 
 let chart = null;
+/** Width of a figure, in pixels, beyond which its texts grow with it. */
+const GROWS = 760;
 
 function redraw() {
   if (!KINDS[view.kind]) return; // there is no input
-  const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
+  const box = byId("figure"), wide = Math.max(300, box.clientWidth), width = Math.round(Math.min(wide, GROWS)); // beyond, texts grow, too
   const tall = (width < 500 && KINDS[view.kind].tall) || 1; // panels are stacked on a phone
   chart = drawn({ width, height: Math.round(tall * Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
   box.innerHTML = String(chart);
@@ -153,7 +155,7 @@ function begin() {
     byId(id).value = chosen;
   };
   fill("explained", all, all, view.quantity);
-  fill("moved", numbers(), numbers(), flagsOf(view.quantity) ? numbers()[0] : view.quantity);
+  fill("moved", numbers(), numbers(), numbers().includes(view.quantity) ? view.quantity : numbers()[0]);
   const goals = data.best ? ["", ...numbers()] : numbers();
   fill("goal", goals, goals.map((name) => name || `${goalWords(data.best.goals)} (the study)`), data.best ? "" : byId("moved").value);
   byId("explained").addEventListener("change", showTree);

@@ -8,7 +8,7 @@ function shade(share) {
   return UNIFORM[low].map((part, k) => Math.round(part + (place - low) * (UNIFORM[low + 1][k] - part)));
 }
 
-const LABELLED = [...COLORS.slice(0, 6), "#8a8a8a", "#b8a600", "#6a3d9a", "#4d4d4d"];
+const LABELLED = [...COLORS.slice(0, 6), "#8a8a8a", "#b8a600", "#6a3d9a", "#4d4d4d", "#7a4f20", "#f2a6c9", "#1b6b3a", "#9edae5"];
 
 /** Cells as a data URL, one pixel each; `paint` returns the colour of a cell, or nothing. */
 function imageOf(wide, high, paint) {
@@ -51,7 +51,11 @@ function cellsOf(over, by, names) {
 
 function cellSide(lever, samples) {
   const label = lever.meaning ? `${lever.name}, ${lever.meaning}` : lever.name;
-  return new Side({ name: label, labels: samples.map((sample) => lever.text(sample)), numeric: !lever.categories });
+  if (lever.categories) return new Side({ name: label, labels: samples.map((sample) => lever.text(sample)) });
+  const cells = samples.map((sample) => lever.numberOf(sample)), [factor] = prefixOf([Math.max(...cells.map(Math.abs))], lever.unit);
+  const gaps = cells.slice(1).map((cell, k) => (lever.log ? Math.log(cell / cells[k]) : cell - cells[k]));
+  const isEven = lever.bounds !== null || (Math.min(...gaps) > 0 && Math.max(...gaps) < 2.1 * Math.min(...gaps)); // then round values have a place between cells
+  return new Side({ name: label, unit: lever.unit, log: lever.log, cells, isEven, labels: cells.map((cell) => digits(cell / factor, 4)) });
 }
 
 function cellNow(lever, samples) {

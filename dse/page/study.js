@@ -201,6 +201,17 @@ function rangeOf(lever) {
 
 const here = new Point();
 here.run();
+const LEVERS = new Map([...AXES.keys(), ...GIVEN].map((name) => [name, new Lever(name)]));
+
+/** Configurations among which a feasible one is searched, if the middle of the axes is none. */
+const NEARBY = 500;
+if (!here.feasible) {
+  const farOf = ({ at }) => data.axes.reduce((far, { name, count }) => far + Math.abs(at[name] - here.at[name]) / count, 0);
+  let least = Infinity, nearby = here.at;
+  for (const [point] of walked(configurations(NEARBY))) if (point.feasible && farOf(point) < least) [least, nearby] = [farOf(point), { ...point.at }];
+  here.at = nearby;
+  here.fill();
+  here.run();
+}
 const start = new Point(here);
 start.run();
-const LEVERS = new Map([...AXES.keys(), ...GIVEN].map((name) => [name, new Lever(name)]));

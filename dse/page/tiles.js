@@ -2,13 +2,12 @@
 
 const FULL = "#56b4e9", LAST = "#d55e00", MOST_LINES = 64, MOST_WAVES = 200, INSTANT = 1e-12;
 
-/** The parts of the time; the first three run at the same time, the operations at the power limit as all others. */
-function partsOfTime(limit) {
-  const get = (name) => here.get(name), product = ["gemm_tensor_time", "gemm_operand_time", "gemm_dram_time"].map(get);
-  const sums = get("gemm_splits") > 1 ? Math.max(get("product_time") - Math.hypot(...product.map((time) => time ** 2)) ** 0.5, 0) : 0;
+/** The parts of the time that gemm_bound compares: the product takes the longer of its first two, and what tiles add. */
+function partsOfTime() {
+  const get = (name) => here.get(name), tensor = get("gemm_operations") / get("gemm_rate"), dram = get("gemm_dram_time");
   return Object.entries({
-    "tensor cores": product[0], "operand reads": product[1], DRAM: product[2], "partial sums": sums,
-    "results, casts": get("gemm_output_time"), start: get("gemm_start_time") + get("gemm_cast_time"), "power limit": limit,
+    "tensor cores": tensor, DRAM: dram, "tiles, operands": get("product_time") - Math.max(tensor, dram), "results, casts": get("gemm_output_time"),
+    start: get("gemm_start_time") + get("gemm_cast_time"), "power limit": get("gemm_limited_cost") * get("gemm_operations"),
   }).filter(([, time]) => time > 0);
 }
 
@@ -50,8 +49,8 @@ function drawWaves(size, colors, { waves, sms, share }) {
 function drawProduct(size, colors) {
   const get = (name) => here.get(name), shape = ["product_rows", "product_columns", "gemm_tile_rows", "gemm_tile_columns"].map(get);
   const known = { blocks: get("gemm_blocks"), splits: get("gemm_splits"), waves: get("gemm_waves"), sms: get("n_sms"), share: get("gemm_last_wave_share") };
-  const limit = get("gemm_limited_cost") * get("gemm_operations"), parts = partsOfTime(limit), longest = parts.reduce((best, part) => (part[1] > best[1] ? part : best));
-  const whole = get("product_time") + get("gemm_output_time") + get("gemm_start_time") + get("gemm_cast_time");
+  const parts = partsOfTime(), longest = parts.reduce((best, part) => (part[1] > best[1] ? part : best));
+  const limit = Object.fromEntries(parts)["power limit"], whole = get("product_time") + get("gemm_output_time") + get("gemm_start_time") + get("gemm_cast_time");
   const narrow = size.width < 500, bars = { width: size.width, height: 66 + 22 * parts.length }, rest = size.height - bars.height;
   const half = narrow ? { width: size.width, height: rest / 2 } : { width: size.width / 2, height: rest };
   const tiles = drawTiles(half, colors, shape, known), waves = drawWaves(half, colors, known);
@@ -64,8 +63,9 @@ function drawProduct(size, colors) {
   const panels = [[tiles, 0, 0], narrow ? [waves, 0, half.height] : [waves, half.width, 0], [times, 0, rest]];
   const nested = panels.map(([panel, x, y], k) => String(panel).replace("<svg ", `<svg x="${x}" y="${y}" `).replace('id="inside"', `id="inside-${k}"`).replace("url(#inside)", `url(#inside-${k})`));
   waves.note = `${shape[2]} × ${shape[3]} tiles${known.splits > 1 ? `, whose sums ${known.splits} blocks share` : ""}: ${digits(known.blocks, 9)} blocks in ${digits(known.waves, 9)} ${known.waves > 1 ? "waves" : "wave"} on ${digits(known.sms)} multiprocessors. ` +
-    `The last wave keeps ${digits(100 * known.share, 3)} % of them busy. Longest part: ${longest[0]}, ${valueText(longest[1], "s", 4)}. Tensor cores, operand reads and DRAM work at the same time: the product takes ${valueText(get("product_time"), "s", 4)}, with results, casts and start ${valueText(whole, "s", 4)}. ` +
-    `At the power limit the operations alone take ${valueText(limit, "s", 4)}. Together: ${valueText(get("time"), "s", 4)} (the fourth root of the sum of both fourth powers, or a lower bound that is larger). Tiles are counted row by row.`;
+    `The last wave keeps ${digits(100 * known.share, 3)} % of them busy. Longest part: ${longest[0]}, ${valueText(longest[1], "s", 4)}. ` +
+    "Tiles: what padding, operand reads, the last wave and shared sums add to tensor cores or DRAM. " +
+    (limit > 0 ? `Run time: fourth root of the sum of the fourth powers of the power limit (${valueText(limit, "s", 4)}) and all other parts (${valueText(whole, "s", 4)}), or a lower bound that is larger.` : "Run time: the sum of the product, results and start.");
   waves.toString = () => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width} ${size.height}" width="${size.width}" height="${size.height}">${nested.join("")}</svg>`;
   return waves;
 }

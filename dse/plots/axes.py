@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.plots.style import font_scale
-from symbolic.answer import PREFIXED_UNITS
+from symbolic.answer import PREFIXED_UNITS, common_prefix
 from symbolic.errors import DseError
-from symbolic.quantities import text_unit
+from symbolic.quantities import TABLE, text_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ _TICK_DIGITS = 4
 #: Whole numbers below this limit are written in full in a tick label.
 _MAX_WHOLE = 1e9
 #: Colours of a map are logarithmic if the largest value exceeds the smallest by this factor.
-_LOG_COLOR_RATIO = 30.0
+_LOG_COLOR_RATIO = 10.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
 #: Ratios of neighbours on a geometric axis differ at most by this factor.
@@ -63,8 +63,8 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return ax
 
 
-def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
-    """Replace an Axes by ``down`` rows of ``across`` panels, and return the panels."""
+def split_axes(first: Axes, down: int, across: int, count: int | None = None) -> list[Axes]:
+    """Replace an Axes by ``count`` panels in ``down`` rows of ``across``, and return the panels."""
     if down * across == 1:
         return [first]
     figure, place = first.figure, first.get_subplotspec()
@@ -72,7 +72,7 @@ def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
         raise DseError("ax belongs to no grid of subplots: leave it out")
     grid = place.subgridspec(down, across)
     first.remove()
-    return [figure.add_subplot(grid[row, k]) for row in range(down) for k in range(across)]
+    return [figure.add_subplot(grid[divmod(k, across)]) for k in range(count or down * across)]
 
 
 def unit_of(variable: Any) -> str:
@@ -89,7 +89,8 @@ def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
 
 def fold(text: str, width: int) -> str:
     """Wrap a text to lines of ``width`` characters, or fewer if the style has a larger font."""
-    return textwrap.fill(text, max(8, int(width / font_scale())))
+    joined = text.replace(" = ", "\N{NBSP}=\N{NBSP}")  # an equation stays on one line
+    return textwrap.fill(joined, max(8, int(width / font_scale()))).replace("\N{NBSP}", " ")
 
 
 def label_with_unit(text: str, unit: str) -> str:
@@ -101,8 +102,6 @@ def label_with_unit(text: str, unit: str) -> str:
 def quantity_array(values: Any, text: str, unit: str, dim: str = "drawn") -> Any:
     """Return values as an array with the meaning and unit of a quantity, or with a formula."""
     import xarray as xr
-
-    from symbolic.quantities import TABLE
 
     words = TABLE[text].meaning if text in TABLE else text
     attrs = {"units": unit, "long_name": words}
@@ -131,7 +130,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
     The scale is logarithmic if the variable is an axis of a study with geometric values, or if
     ``span``, the ratio of the largest to the smallest value, is given.
     """
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
 
     from dse.plots.ticks import fit_ticks
 
@@ -146,7 +145,13 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(_number_formatter(",.6g"))
     if unit in _PREFIXED_UNITS and finite.size and (span or not 0.1 <= most < 1e4):
-        axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
+        several, (factor, letters) = EngFormatter(unit=unit, sep=" "), common_prefix([most], unit)
+
+        def label(value: float, _: int) -> str:
+            one_prefix = f"{value / factor:.6g} {letters}{unit}"  # unless the scale has decades
+            return several(value) if axis.get_scale() == "log" or not value else one_prefix
+
+        axis.set_major_formatter(FuncFormatter(label))
         words = words.removesuffix(f"[{unit}]").rstrip()  # the number at each tick has the unit
     elif most >= 1e5 and not span:
         axis.set_major_formatter(EngFormatter(sep=" "))
@@ -250,7 +255,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
                 getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 2 else (1,))
+            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 3.5 else (1,))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())
             is_plain = type(form) is ticker.ScalarFormatter
@@ -259,11 +264,11 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             fit_ticks(axis)
 
 
-def log_norm(values: NDArray[Any]) -> Any:
-    """Return a logarithmic norm if all values are positive and span decades; otherwise None."""
+def log_norm(values: NDArray[Any], ratio: float = _LOG_COLOR_RATIO) -> Any:
+    """Return a logarithmic norm if values are positive and span over ``ratio``; otherwise None."""
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]
     low, high = float(finite.min()), float(finite.max())
-    fits = low > 1 / _MAX_LOG_COLOR and _LOG_COLOR_RATIO * low < high < _MAX_LOG_COLOR
+    fits = low > 1 / _MAX_LOG_COLOR and ratio * low < high < _MAX_LOG_COLOR
     return LogNorm(low, high) if fits else None

@@ -297,24 +297,28 @@ def chances(
     table = ask(source, minimize=minimize, maximize=maximize, where=where)
     shown = table.isel(rank=slice(_MAX_BARS))
     values, errors = shown.chance.values, shown.chance_error.values
-    coords = {str(n): a.values.tolist() for n, a in shown.coords.items() if a.dims == ("rank",)}
-    del coords["rank"]
+    ranked = {str(n): each for n, each in shown.coords.items() if each.dims == ("rank",)}
+    coords = {n: each.values.tolist() for n, each in ranked.items() if n != "rank"}
     same = {n: each[0] for n, each in coords.items() if len({*each}) == 1 < len(each)}
-    rows = zip(*(coords[n] for n in coords if n not in same), strict=True)
     varied = [n for n in coords if n not in same]
+    rows = list(zip(*(coords[n] for n in varied), strict=True))
+    regrets = [f"regret {value_text(each, unit_of(table.regret))}" for each in shown.regret.values]
+    if len(varied) == 1 and len(options := source.grid().axes[varied[0]].labels) <= _MAX_BARS:
+        never = [(label,) for label in options if (label,) not in rows]
+        rows, regrets = [*rows, *never], [*regrets, *["never the best"] * len(never)]
+        values, errors = (np.append(each, np.zeros(len(never))) for each in (values, errors))
     texts = [point_text(shown, dict(zip(varied, row, strict=True))) for row in rows]
-    names = [fold(text, _NAME_WIDTH) for text in texts]
+    names = [fold(text, _NAME_WIDTH) for text in texts] or ["the only one"]
     title = str(table.attrs["question"]) + (f", at {point_text(shown, same)}" if same else "")
     label = "chance to be the best"
-    names = names or ["the only one"]
     ax = _errors(names, values, errors, label, ax, title)
-    for place, regret in enumerate(shown.regret.values.tolist()):
-        end = float(values[place] + np.nan_to_num(errors[place]))
-        text = f"  {value_text(regret, unit_of(table.regret))}"
-        ax.annotate(text, (end, place), va="center", fontsize="small")
-    ax.set_xlim(0, 1.35 * float(np.nanmax(values + errors)))
+    for place, end in enumerate((values + np.nan_to_num(errors)).tolist()):
+        ax.annotate(f"  {regrets[place]}", (end, place), va="center", fontsize="small")
+    ax.set_xlim(0, 1.5 * float(np.nanmax(values + errors)))
     left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
-    ax.set_xlabel(f"{label}, with its regret\n(chance of all others: {left:.2g})")
+    ax.set_xticks([tick for tick in ax.get_xticks() if tick <= 1])
+    notes = f"(regret: mean loss of choosing it)\n(chance of all others: {left:.2g})"
+    ax.set_xlabel(f"{label}\n{notes}")
     return ax
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.arguments import require_mapping
+from dse.catalog.entries import workload
 from dse.plots.axes import unit_of
 from dse.study.comparison import ComparisonData
 from dse.study.study import StudyData
@@ -71,6 +72,8 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
     else:
         raise DseError(f"{source!r} cannot be drawn: expected a Study or a Dataset")
     for name in names:
+        if name not in ds.variables and f"mean({name})" in ds.variables:  # a random output
+            ds = ds.assign({name: ds[f"mean({name})"]})
         if name not in ds.variables:
             known = [str(variable) for variable in ds.variables]
             raise UnknownNameError(
@@ -208,9 +211,14 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
 
 
-def study_text(ds: xr.Dataset) -> str:
-    """Return the model of a Dataset with its machine, workload, fixed axes and values."""
+def study_text(ds: xr.Dataset, source: Any = None) -> str:
+    """Return the model of a Dataset with its machine, workload, fixed axes and values.
+
+    A workload's file has its title, if the ``source`` is a study.
+    """
     study = json.loads(ds.attrs.get("study", "{}"))
+    if isinstance(source, StudyData) and str(source.workload).endswith(".toml"):
+        study["workload"] = workload(str(source.workload), folder=source.folder).title
     names = [ds.attrs.get("model"), *(study.get(key) for key in ("workload", "machine"))]
     fixed = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
     values = [f"{name} = {value}" for name, value in study.get("set", {}).items()]

@@ -160,7 +160,7 @@ def lines(
         ax.tick_params(axis="x", rotation=30)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
-    set_title(ax, study_text(ds))
+    set_title(ax, study_text(ds, source))
     if "bottom" in row:
         ax.set_ylim(bottom=row["bottom"])
     if row.get("cut"):
@@ -285,7 +285,7 @@ def temperature(
     ax.axhline(idle, **STYLES["level"].line_options(), label="idle machine")
     format_axis(ax.xaxis, ds[over], "time since the workload began [s]")
     format_axis(ax.yaxis, ds["temperature"])
-    set_title(ax, study_text(ds))
+    set_title(ax, study_text(ds, source))
     add_legend(ax, heading=heading, at_right=True)
     return ax
 

@@ -85,6 +85,7 @@ def heatmap(
         set_title(ax, f"{axis_label(ds[quantity], 100)}\n{study_text(ds)}")
     else:
         cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
+        set_title(ax, study_text(ds, source))
     handles += cells.draw_cells(feasible & np.isnan(values), "no value", STYLES["no value"])
     handles += cells.draw_cells(feasible & np.isinf(values), "infinite", STYLES["infinite"])
     if goal is not None:
@@ -264,7 +265,8 @@ class _Cells:
         for axis in (self.over, self.by):
             labels = self.ds[axis].values.tolist()
             at.append(labels.index(best[axis]) if isinstance(best[axis], str) else best[axis])
-        return self.ax.plot([at[0]], [at[1]], label=text, **STYLES["optimum"].mark_options(16))[0]
+        style = STYLES["optimum"].mark_options(16) | {"clip_on": False}
+        return self.ax.plot([at[0]], [at[1]], label=text, **style)[0]
 
 
 def _draw_borders(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +23,14 @@ from dse.plots.data import (
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
 from dse.study.study import StudyData
 from dse.verbs.optimum import pareto as front_of
-from sweeps.grid.goals import read_goals, texts_of
+from sweeps.grid.goals import Goal, read_goals, texts_of
 from sweeps.nest.reduce import lower_by_share
 from sweeps.scan.values import DatasetTable
 from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.ops import references
+from symbolic.quantities import TABLE, Quantity
+from symbolic.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +40,8 @@ _MAX_POINTS, _MAX_LINES = 20_000, 3_000
 _MAX_RUN = 1 << 24
 _THICK_LINES = 10
 _MAX_LABELS = 12
+_MAX_MARKERS = 60  # markers of a longer front would hide each other and its line
+_LOG_RATIO = 10.0  # largest by smallest value above which a scale is logarithmic
 
 
 def pareto(
@@ -55,6 +61,7 @@ def pareto(
     that no configuration beats. Of a large study, only the front is computed and drawn.
     """
     import xarray as xr
+    from matplotlib.lines import Line2D
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     if len(goals) != 2:
@@ -68,11 +75,12 @@ def pareto(
     if isinstance(source, StudyData) and source.grid().points > _MAX_RUN:
         query["where"] = [*texts, *axis_conditions(source.grid(), require_mapping(at))]
         ds = front = front_of(source, **query)
-        texts, words = (), f"the front of {source.grid().points:,} configurations"
+        sizes = [axis.size for name, axis in source.grid().axes.items() if name in front.coords]
+        texts, many = (), f"{math.prod(sizes):,} configurations"  # without averaged axes
     else:
         names = [n for goal in goals for n in needed_quantities(source, goal.text, texts)]
         ds = plot_data(source, names, at)
-        front, words = front_of(ds, **query), ""
+        front, many = front_of(ds, **query), ""
     signs, table = [goal.sign for goal in goals], DatasetTable(ds, texts)
     values, order = table.values(goals)
     nodes = [goal.node(table.quantities) for goal in goals]
@@ -90,13 +98,14 @@ def pareto(
     labels = {n: each[shown] for n, each in labels.items() if len({*each[shown].tolist()}) > 1}
     named = next((n for n, each in labels.items() if len({*each.tolist()}) <= MAX_SERIES), "")
     step = -(-across.size // _MAX_POINTS)
-    words = words or f"{across.size:,} configurations" + f", every {step:,}th" * (step > 1)
+    words = f"the front of {many}" if many else f"{across.size:,} configurations"
+    words += f", one in {step:,}" * (step > 1)
     column = labels[named] if named else np.full(across.size, words)
     groups, ax = list(dict.fromkeys(column.tolist())), axes_of(ax)
     looks = distinct_styles(groups, ["front"]) if named else [STYLES["configurations"]]
-    for group, look in zip(groups, looks, strict=True):
+    for group, look in zip(groups, looks, strict=True) if named or not many else ():
         x, y = (each[column == group][::step] for each in (across, up))
-        style = look.mark_options(5, mew=0.3, zorder=2)
+        style = look.mark_options(5, mew=0.3 * bool(named), zorder=2)
         ax.plot(x, y, rasterized=across.size > 2000, label=group, **style)
     ends = DatasetTable(front, ()).values(goals)[0]
     along = np.argsort(signs[0] * ends[0])
@@ -105,8 +114,9 @@ def pareto(
     stairs = "steps-post" if signs[0] > 0 else "steps-pre"
     style = STYLES["front"].points_options(drawstyle=stairs)
     style |= {"mfc": "none", "ms": 10} if named else {}
+    style |= {"marker": ""} if len(x) > _MAX_MARKERS else {}
     share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
-    ax.plot(x, y, **style, label=f"{share}: {len(x):,} of them")
+    ax.plot(x, y, **style, label=f"{share}: {len(x):,} of {many or 'them'}")
     further = [name for name in labels if name != named]
     for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
         text = ", ".join(str(front[name].values[along[k]]) for name in further)
@@ -115,16 +125,40 @@ def pareto(
         x, y = (s * lower_by_share(s * v, epsilon) for s, v in zip(signs, (x, y), strict=True))
         style = STYLES["level"].line_options(drawstyle=stairs)
         ax.plot(x, y, **style, label="no configuration is better")
+    known = source.grid().model.quantities if isinstance(source, StudyData) else table.quantities
     for axis, goal, numbers in ((ax.xaxis, goals[0], across), (ax.yaxis, goals[1], up)):
-        formula = xr.DataArray(numbers, dims="point", name=goal.text)
-        format_axis(axis, ds.get(goal.text, formula))
-        if numbers.size and log_norm(numbers) is not None:
+        variables = front.variables.items()
+        about = next(v for n, v in variables if goal.text in (n, v.attrs.get("long_name")))
+        attrs = about.attrs | {"long_name": _goal_words(goal, known)}
+        format_axis(axis, xr.DataArray(numbers, dims="point", name=goal.text, attrs=attrs))
+        if numbers.size and log_norm(numbers, _LOG_RATIO) is not None:
             use_log_scale(ax, axis.axis_name)
     corner = "lower" if signs[1] > 0 else "upper"
     corner += " left" if signs[0] > 0 else " right"
-    ax.set_title(f"better towards the {corner}", fontsize="medium")
-    add_legend(ax, heading=words if named else "")
+    of = json.loads(front.attrs.get("study", "{}")).get("machine")
+    ax.set_title(f"{of}: better towards the {corner}".removeprefix("None: "), fontsize="medium")
+    handles, entries = ax.get_legend_handles_labels()
+    if not named and not many:  # a dot of the figure would be too small
+        handles[0] = Line2D([], [], **STYLES["configurations"].mark_options(10, mew=0))
+    heading, columns = words if named else "", 1 if epsilon and not named else 2
+    add_legend(ax, heading=heading, at_bottom=True, ncols=columns, handles=handles, labels=entries)
     return ax
+
+
+def _goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
+    """Return an objective in words if it is a quantity or a statistic of one; else its formula."""
+    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
+    try:
+        formula, words = goal.formula(plain), "{}"
+    except DseError:
+        return goal.text  # a Dataset may lack the quantities of a statistic
+    name: Any = formula.args[0] if formula.op == "reference" else ""
+    about = getattr(name, "statistic", None)
+    if about is not None and not about.rules and about.level is None:
+        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
+        words = f"{text} of {{}} over {' and '.join(about.axes)}"
+        name = about.argument.args[0] if about.argument.op == "reference" else ""
+    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
 
 def parallel(

@@ -111,7 +111,9 @@ def roofline(
     ends = min(finite) / _MARGIN, max(finite) * _MARGIN
     rows = len(kernels) + (len(row["levels"]) + 3) * (font_scale() > 1)  # in one column
     high = _PANEL_HEIGHT + _LEGEND_LINE * rows
-    panels = split_axes(axes_of(ax, _PANEL_WIDTH * len(names), high), 1, len(names))
+    across = len(names) if len(names) < 4 else math.ceil(len(names) ** 0.5)
+    down = -(-len(names) // across)
+    panels = split_axes(axes_of(ax, _PANEL_WIDTH * across, high * down), down, across, len(names))
     for name, panel in zip(names, panels, strict=True):
         axes_of(panel)
         _draw_roofs(panel, roofs[name], ends)

@@ -34,6 +34,8 @@ OTHERS = "others"  # class of all limits except dram; used if one limit has too 
 LAUNCH_BYTES = {"launch_bytes", "dram_bytes"}  # if they are assumed, a time has no lower bound
 #: Class of a kernel, by the limit with the largest share of its time; other limits: ``compute``.
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
+#: A class has no weight in an interval if its share is below this share of the largest one.
+_NEARLY, _TINY = 0.9, 1e-12
 #: The law of the fastest time is integrated at _POINTS points, up to _REACH standard deviations.
 _POINTS, _REACH = 2001, 8.0
 
@@ -58,7 +60,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInterval:
-    """Interval of measured / predicted time, with the probability ``level``.
+    """Interval of measured / predicted time, with the probability ``level``, and its median.
 
     The interval comes from ``rows`` measured rows of the class ``of`` on ``machines``. ``is_known``
     is True if kernels of this class were measured on the machine itself.
@@ -66,6 +68,7 @@ class ErrorInterval:
 
     low: float
     high: float
+    median: float
     level: float
     rows: int
     is_known: bool
@@ -130,13 +133,23 @@ def learnt_interval(
 ) -> ErrorInterval:
     """Return the interval of measured / predicted time for a kernel on a machine.
 
-    Without measured rows of the model, the interval is the widest interval of all models.
+    Without measured rows of the model, the interval is the widest interval of all models. If two
+    classes are nearly tied, the ends are weighted means, so that they do not jump.
     """
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    known, of = _class_for(model, machine, limit_class(limits))
-    every = [known] if known else [each for each in read_classes() if not each.machine]
-    ends = np.exp([np.interp(tails, _file()[0], each.quantiles) for each in every])
-    about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 1].max())}
+    tails, shares = [(1 - level) / 2, 0.5, (1 + level) / 2], dict[str, float]()
+    for name, share in sorted(limits.items(), key=lambda item: -item[1]):
+        shares.setdefault(limit_class({name: share}), share)
+    least = _NEARLY * shares[limit_class(limits)] if limits else 0.0
+    near = {n: x - least + _TINY for n, x in shares.items() if n and x >= least} or {"": 1.0}
+    classes = [_class_for(model, machine, name) for name in near]
+    known, of = classes[0][0], " or ".join(dict.fromkeys(text for _, text in classes))
+    every = [k for k, _ in classes if k] or [c for c in read_classes() if not c.machine]
+    ends = np.array([np.interp(tails, _file()[0], each.quantiles) for each in every])
+    if known:
+        ends = np.average(ends, axis=0, weights=[*near.values()], keepdims=True)
+    ends = np.exp(ends)
+    about: dict[str, Any] = {"low": float(ends[:, 0].min()), "high": float(ends[:, 2].max())}
+    about["median"] = float(np.median(ends[:, 1]))
     if known:
         about["machines"] = known.machines
     rows, is_known = (known.rows, bool(known.machine)) if known else (0, False)
@@ -144,7 +157,7 @@ def learnt_interval(
 
 
 #: Limits that are no units of a model, each with the quantity that is the time of the limit.
-_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
+_OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time", "power": "power_time"}
 #: Number of equally likely values of an error in a random study, and the levels of their ends.
 #: Beyond these, quantiles for a new machine are Student's factor more than measurements.
 _ERROR_VALUES, _ERROR_LEVELS = 1024, (0.025, 0.975)

@@ -180,5 +180,5 @@ def fixed_parts(
         [rows.axis] if rows.workloads else (),
         entries=request.entries,
         set_values={**request.given, **more},
-        replaced=(*rows.inputs, *rows.measurements, *free),
+        replaced=dict.fromkeys((*rows.inputs, *rows.measurements, *free)),
     )

@@ -95,10 +95,6 @@ def _labels_of(dtype: np.dtype[Any], attributes: Mapping[str, Any]) -> dict[int,
     return labels if is_clear and not any(_WHOLE.fullmatch(t) for t in labels.values()) else {}
 
 
-def _label(labels: Mapping[int, str], value: int) -> str:
-    return labels.get(value, str(value))
-
-
 def _convert(values: Any, convert: Callable[[Any], Any]) -> Any:
     """Return an array of converted values; each distinct value is converted once."""
     import pandas as pd
@@ -141,7 +137,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
             index = tuple(places[dim] for dim in dims_of[name])
             columns[name] = values[index] if index else np.full(flat.size, values[()])
             if known := labels[name]:
-                columns[name] = _convert(columns[name], partial(_label, known))
+                columns[name] = _convert(columns[name], lambda flag: known.get(flag, str(flag)))
         yield pd.DataFrame(columns)
 
 

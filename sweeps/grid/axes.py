@@ -1,6 +1,7 @@
 """Axes of a grid: their names, values, labels and weights, read from study files or calls."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +14,7 @@ from sweeps.runtime.resources import check_memory
 from symbolic.errors import DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_value
 from symbolic.file_access import PathBase
-from symbolic.quantities import Quantity
+from symbolic.quantities import TABLE, Quantity
 
 _FORMS = (
     "a list, a range, an array, { start, stop, step }, { linspace = [start, stop, count] }, "
@@ -33,6 +34,10 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
         try:
             return float(parse_value(value, row, {}))  # without names, a formula raises an error
         except UnitError as error:
+            if name := next((n for n in re.findall(r"[A-Za-z_]\w*", value) if n in TABLE), ""):
+                way = f'give it under [set] ({row.name} = "{value}"), in a study for each formula'
+                problem = f"{where} holds {value!r}, a formula of {name}, and takes numbers"
+                raise DseError(f"{problem}: {way}") from None
             raise UnitError(f"{where}: {error}") from None
         except DseError:
             raise DseError(problem) from None

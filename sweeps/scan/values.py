@@ -257,7 +257,8 @@ def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
     chunks: Mapping[Any, tuple[int, ...]] = {}
     if largest is not None and largest.chunks is not None:
         chunks = dict(zip(largest.dims, largest.chunks, strict=True))
-    cuts = [_chunk_slices(chunks.get(dim, (size,))) for dim, size in sizes.items()]
+    ends = [[0, *itertools.accumulate(chunks.get(dim, (size,)))] for dim, size in sizes.items()]
+    cuts = [itertools.starmap(slice, itertools.pairwise(each)) for each in ends]
     for box in itertools.product(*cuts):
         part = ds.isel(dict(zip(dims, box, strict=True)))
         part = part.load() if chunks else part
@@ -269,10 +270,6 @@ def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
         for number in range(tiling.count):
             bounds = tiling.bounds(number)[0].reshape(-1, 2).tolist()
             yield part.isel({dim: slice(*ends) for dim, ends in zip(dims, bounds, strict=True)})
-
-
-def _chunk_slices(lengths: Sequence[int]) -> Iterator[slice]:
-    return itertools.starmap(slice, itertools.pairwise(itertools.accumulate(lengths, initial=0)))
 
 
 class TableValues:

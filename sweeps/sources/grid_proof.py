@@ -275,7 +275,8 @@ class GridProof(GridSource):
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
         bound, relative to the value. It is 0 if the value is the proven optimum. For several
         objectives, both are lists. ``settled`` is 1 if ties are broken by axis order.
-        ``points_visited`` counts evaluations; ``points_excluded`` counts points excluded by bounds.
+        ``points_visited`` counts evaluations; ``points_excluded`` counts points that bounds exclude
+        without an evaluation.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
@@ -295,7 +296,7 @@ class GridProof(GridSource):
             gaps.append(float(max(off)))
         last = self.state.winners[-1]
         several, listed = len(goals) > 1, self.state.query.has_ties_or_within
-        excluded = max(self.grid.points - max(tally.scanned_points, len(last)), 0)
+        excluded = max(self.grid.points - max(tally.visited_points, len(last)), 0)
         return {
             "method": "certified",
             "bound": bounds if several else bounds[0],

@@ -1,23 +1,29 @@
 """Bytes that caches and DRAM move, from what a kernel touches; join with ``latency_roofline``.
 
-``dse kernel`` counts the bytes that a warp requests, the bytes that a block loads, and the bytes
-that all blocks touch. The L1 cache is assumed to keep all data that a block has loaded, and the L2
-cache all data that any block has loaded. So each cache moves as few bytes as possible. This is
-exact if a kernel streams, or if the data that it reuses fit; evicted data that are loaded again are
-not counted. Arrays in local memory count only once, when they are stored through the L1 cache. For
-a Coulomb sum with 128 bytes of such arrays per thread, DRAM of an RTX 2080 Ti moved 18 to 32 times
-``launch_bytes``.
+``dse kernel`` counts the bytes that a warp requests, that a block loads, that it loads again in a
+later loop (``reread_bytes``), and that all blocks touch. Within a loop, the L1 cache is assumed to
+keep all data; the L2 cache keeps what blocks share. Arrays in local memory count only once, when
+they are stored through the L1 cache. For a Coulomb sum with 128 bytes of such arrays per thread,
+DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
+
+Before a block reads a byte again, the resident blocks touch about as many distinct bytes as they
+touch in all: the reuse distance. A cache that replaces the least recently used keeps the byte if it
+is at least as large (Mattson 1970). As blocks are at different places, the distance is assumed to
+be uniform between 0.5 and 1.5 times these bytes (errors on an H100: docs/gpu-validation.md).
 """
 
+import math
+
 from symbolic.equation import Validity, equation
+from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_insts, total_insts
 from symbolic.models.latency_roofline import counted_warps
-from symbolic.ops import maximum, minimum, where
+from symbolic.ops import divide, maximum, minimum, where
 
 OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
 VALIDITY = Validity(statement="addresses are counted; the machine gives its levels of cache")
 
-SHARED = (counted_warps, mem_insts, total_insts)
+SHARED = (*BLOCK_EQUATIONS, counted_warps, mem_insts, total_insts)
 
 
 @equation(source="by definition: the sectors of all requests")
@@ -26,16 +32,60 @@ def l1_bytes(counted_warps, warp_bytes):
     return counted_warps * warp_bytes
 
 
-@equation(source="compulsory misses of the first cache (Hill 1989)")
-def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
-    """Bytes that the L2 cache moves: for each block, the bytes that the block touches. [B]"""
-    return where(cache_levels >= 1, minimum(l1_bytes, blocks * block_bytes), l1_bytes)
+@equation(source="the bytes that blocks share: linear in the number of blocks")
+def added_block_bytes(block_bytes, launch_bytes, blocks):
+    """Bytes that a further block touches and no earlier one. [B]"""
+    added = divide(launch_bytes - block_bytes, blocks - 1, at_zero=0.0)
+    return minimum(maximum(added, 0), block_bytes)
 
 
-@equation(source="compulsory misses of the second cache (Hill 1989)")
-def dram_bytes(l2_bytes, launch_bytes, cache_levels):
-    """Bytes that DRAM moves: each byte that any block touches is moved once. [B]"""
-    return where(cache_levels >= 1, minimum(l2_bytes, launch_bytes), l2_bytes)
+@equation(source="by definition")
+def sm_resident_bytes(block_bytes, added_block_bytes, resident_blocks):
+    """Distinct bytes that the resident blocks of a multiprocessor touch. [B]"""
+    return block_bytes + (resident_blocks - 1) * added_block_bytes
+
+
+@equation(source="by definition")
+def resident_bytes(block_bytes, added_block_bytes, resident_blocks, busy_sms):
+    """Distinct bytes that all resident blocks touch. [B]"""
+    return block_bytes + (resident_blocks * busy_sms - 1) * added_block_bytes
+
+
+@equation(source="NVIDIA, Volta whitepaper: one memory for shared memory and first cache")
+def l1_data_size(
+    l1_size, shared_mem_per_sm, resident_blocks, shared_mem_per_block, reserved_shared_mem_per_block
+):
+    """Size of the L1 cache without shared memory, if both are one memory (the larger one). [B]"""
+    used = resident_blocks * (shared_mem_per_block + reserved_shared_mem_per_block)
+    return maximum(l1_size - where(l1_size > shared_mem_per_sm, used, 0.0), 0)
+
+
+@equation(source="Mattson 1970: hits if the reuse distance is at most the size of the cache")
+def l1_reread_miss_share(sm_resident_bytes, l1_data_size):
+    """Share of the bytes loaded again that misses the cache; see the text of the model. [ratio]"""
+    return minimum(maximum(1.5 - divide(l1_data_size, sm_resident_bytes, at_zero=math.inf), 0), 1)
+
+
+l2_reread_miss_share = l1_reread_miss_share.copy_as(
+    "l2_reread_miss_share", "resident_bytes", "l2_size"
+)
+
+
+@equation(source="compulsory misses of the first cache (Hill 1989), and those of reread bytes")
+def l2_bytes(l1_bytes, blocks, block_bytes, reread_bytes, l1_reread_miss_share, cache_levels):
+    """Bytes that the L2 cache moves: those that a block touches, and those that it reloads. [B]"""
+    moved = blocks * (block_bytes + reread_bytes * l1_reread_miss_share)
+    return where(cache_levels >= 1, minimum(l1_bytes, moved), l1_bytes)
+
+
+@equation(source="compulsory misses of the second cache (Hill 1989), and those of reread bytes")
+def dram_bytes(
+    l2_bytes, launch_bytes, blocks, reread_bytes, l1_reread_miss_share, l2_reread_miss_share,
+    cache_levels,
+):  # fmt: skip
+    """Bytes that DRAM moves: those that any block touches, and those that miss both caches. [B]"""
+    reloaded = blocks * reread_bytes * l1_reread_miss_share * l2_reread_miss_share
+    return where(cache_levels >= 1, minimum(l2_bytes, launch_bytes + reloaded), l2_bytes)
 
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")

@@ -382,7 +382,7 @@ def gemm_output_time(product_rows, product_depth, result_bytes, gemm_cast_bytes,
 
 @equation(source="Choi 2014, power cap: energy takes as long as the limit allows; by operand bytes")
 def gemm_limited_cost(gemm_operation_energy, element_bytes, seconds_per_joule):
-    """Time of an operation at the power limit of the board. [s]"""
+    """Time per operation at the power limit of the board. [s]"""
     return gemm_operation_energy * element_bytes / 2 * seconds_per_joule
 
 
@@ -443,7 +443,7 @@ def time_high(time, gemm_error_high):
 
 @equation(
     source="the largest of what takes time",
-    flags={0: "start", 1: "tensor", 2: "memory", 3: "tiles", 4: "output"},
+    flags={0: "start", 1: "tensor", 2: "memory", 3: "tiles", 4: "output", 5: "power"},
 )
 def gemm_bound(
     gemm_start_time,
@@ -455,19 +455,21 @@ def gemm_bound(
     product_time,
     gemm_output_time,
 ):
-    """Largest part of the time: start, tensor units, DRAM, tiles (padding, operands) or results.
+    """Largest part of the time: start, tensor units, DRAM, tiles, results or the power limit.
 
-    Tensor units take the time of their rate or of their energy.
+    The part of the tiles is what padding, operands and the last wave add to tensor units or DRAM.
     """
     start = gemm_start_time + gemm_cast_time
     tensor = divide(gemm_operations, gemm_rate, at_zero=math.inf)
-    tensor = maximum(tensor, gemm_operations * gemm_limited_cost)
     work = maximum(tensor, gemm_dram_time)
     bound = where(gemm_dram_time > tensor, 2.0, 1.0)
     bound = where(product_time > 2 * work, 3.0, bound)
     longest = where(product_time > 2 * work, product_time - work, work)
     bound = where(gemm_output_time > longest, 4.0, bound)
-    return where(start > maximum(longest, gemm_output_time), 0.0, bound)
+    longest = maximum(longest, gemm_output_time)
+    bound = where(start > longest, 0.0, bound)
+    limited = gemm_operations * gemm_limited_cost
+    return where(limited > maximum(longest, start), 5.0, bound)
 
 
 @equation(source="by definition; operations are divided out of each term")

@@ -2,23 +2,25 @@
 
 Each unit takes some time for its work in a launch. The units are schedulers, single-precision,
 double-precision, integer, special-function and tensor units, the L1 cache with shared memory, the
-L2 cache, its atomics, DRAM, and the start of blocks. The board takes the time in which its power
-limit allows the energy of the instructions; the energies of bytes and of tensor units (see
-``gemm``) are not counted. An energy does not depend on the clock, as nobody publishes the voltage
-curves of these boards: under a power limit, the fastest clock is never worse. On a P100, the median
-energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz, and 50 % at 1.33 GHz.
-The time of the slowest unit is a lower bound (the hierarchical roofline). Latency gives another:
-the longest warp of a block takes the cycles between its instructions, plus the latencies of its
-requests (each a mean over the levels that serve it); blocks run in waves. If both bounds
-are close, neither hides the other completely, so they are joined as the root of the sum of squares.
-The sum of both bounds predicts left-out kernels worse. A norm of order two in place of the slowest
-unit lowers the error of 371 launches on an H100 from 12 to 11 %, but the choices in two tuning
-spaces get worse: the 90th percentile of the slowdown is 1.18 instead of 1.11.
+L2 cache, its atomics, DRAM, and the start of blocks. The time of the slowest unit is a lower bound
+(the hierarchical roofline). Latency gives another: the longest warp of a block takes the cycles
+between its instructions, plus the latencies of its requests (each a mean over the levels that serve
+it); blocks run in waves. If both bounds are close, neither hides the other completely, so they are
+joined as the root of the sum of squares. The sum of both bounds predicts left-out kernels worse. A
+norm of order two in place of the slowest unit lowers the error of 371 launches on an H100 from 12
+to 11 %, but the choices in two tuning spaces get worse: the 90th percentile of the slowdown is 1.18
+instead of 1.11.
+
+The power limit of the board lengthens a launch only if the launch would draw more: then the time is
+the energy of the instructions over the power that idle power leaves. The energies of bytes and of
+tensor units (see ``gemm``) are not counted. An energy does not depend on the clock, as nobody
+publishes the voltage curves of these boards: under a power limit, the fastest clock is never worse.
+On a P100, the median energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz,
+and 50 % at 1.33 GHz.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Conflicts of atomics in shared memory, blocks of uneven work, and the partial last wave are not
-modelled. Join with ``occupancy``.
+Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
 next level, a larger share of each request misses the cache.
@@ -43,13 +45,13 @@ UNITS = {
     "issue": "issue_time", "floating_point": "fp_time", "double_precision": "fp64_time",
     "integer": "int_time", "special": "special_time", "l1": "l1_time", "l2": "l2_time",
     "dram": "dram_time", "tensor": "tensor_time", "dispatch": "dispatch_time",
-    "atomic": "atomic_time", "power": "power_time",
+    "atomic": "atomic_time",
 }  # fmt: skip
 
 #: Labels of the bound; the index of a label is its number in stored results, so new units come
 #: last.
-LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:])
-LIMITS = {**UNITS, "latency": "latency_bound_time"}
+LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:], "power")
+LIMITS = {**UNITS, "latency": "latency_bound_time", "power": "power_bound_time"}
 
 # a machine whose board power is unknown has no limit
 RULES = ("(seconds_per_joule <= 0 or power_limit_share > idle_power_share)",)
@@ -70,6 +72,7 @@ _GUIDE = Guide(
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
             *("atomic_words", "atomic_bytes"),
+            "board_power",  # moved by power_limit_share
         }
     ),
     conditions=(
@@ -116,15 +119,32 @@ def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")
-def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
+def special_time(launch_warps, warp_size, sfu_insts, special_units_per_sm, busy_sms, core_clock):
     """Time of the units that execute one kind of instruction. [s]"""
-    return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
+    return launch_warps * warp_size * sfu_insts / (special_units_per_sm * busy_sms * core_clock)
 
 
 _WARPS, _RATE = ("launch_warps", "warp_size"), ("busy_sms", "core_clock")
-fp64_time = fp_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
-int_time = fp_time.copy_as("int_time", *_WARPS, "int_insts", "int_units_per_sm", *_RATE)
-special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
+fp64_time = special_time.copy_as("fp64_time", *_WARPS, "fp64_insts", "fp64_units_per_sm", *_RATE)
+
+
+@equation(source="NVIDIA developer forum 108729, 302018: IMAD runs on the FP32 pipe from 7.0 on")
+def fp_time(
+    launch_warps, warp_size, fp_insts, imad_insts, cores_per_sm, int_units_per_sm, busy_sms,
+    core_clock,
+):  # fmt: skip
+    """Time of the FP32 pipe; a part of it (``int_units_per_sm``) also multiplies integers. [s]"""
+    cycles = maximum((fp_insts + imad_insts) / cores_per_sm, imad_insts / int_units_per_sm)
+    return launch_warps * warp_size * cycles / (busy_sms * core_clock)
+
+
+@equation(source="CUDA programming guide, arithmetic throughput")
+def int_time(
+    launch_warps, warp_size, int_insts, imad_insts, int_units_per_sm, busy_sms, core_clock
+):
+    """Time of the units that execute integer instructions other than IMAD. [s]"""
+    others = launch_warps * warp_size * maximum(int_insts - imad_insts, 0)
+    return others / (int_units_per_sm * busy_sms * core_clock)
 
 
 @equation(source="by definition")
@@ -229,25 +249,14 @@ def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
 
 @equation(source="Williams 2009, over all units")
 def throughput_time(
-    issue_time,
-    fp_time,
-    fp64_time,
-    int_time,
-    special_time,
-    l1_time,
-    l2_time,
-    dram_time,
-    tensor_time,
-    dispatch_time,
-    atomic_time,
-    power_time,
-):
+    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time, dram_time,
+    tensor_time, dispatch_time, atomic_time,
+):  # fmt: skip
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     memory = maximum(l1_time, maximum(l2_time, dram_time))
-    others = maximum(dispatch_time, maximum(atomic_time, power_time))
-    return maximum(maximum(cores, memory), others)
+    return maximum(maximum(cores, memory), maximum(dispatch_time, atomic_time))
 
 
 @equation(source="bytes of the level below over bytes requested")
@@ -289,16 +298,34 @@ def latency_bound_time(repetitions, warp_cycles, core_clock):
 
 
 @equation(source="joined as right angles are; a sum errs more on kernels left out")
-def time(start_up_time, throughput_time, latency_bound_time):
-    """Run time. [s]"""
+def unlimited_time(start_up_time, throughput_time, latency_bound_time):
+    """Run time without a power limit. [s]"""
     both = throughput_time * throughput_time + latency_bound_time * latency_bound_time
     return start_up_time + sqrt(both)
 
 
+@equation(source="Choi 2014, power cap")
+def time(unlimited_time, power_time):
+    """Run time. [s]"""
+    return maximum(unlimited_time, power_time)
+
+
+@equation(source="Choi 2014, power cap: without effect unless the board would draw more")
+def power_bound_time(unlimited_time, power_time):
+    """The time at the power limit if the limit is reached, otherwise 0. [s]"""
+    return where(power_time > unlimited_time, power_time, 0.0)
+
+
+@equation(source="energy over time, and idle power; without bytes and tensor units")
+def average_power(dynamic_energy, time, idle_power_share, board_power):
+    """Mean power of the board during the launch. [W]"""
+    return idle_power_share * board_power + dynamic_energy / time
+
+
 @equation(source="by definition")
-def limiting_time(throughput_time, latency_bound_time):
-    """The larger of two lower bounds of the time: busiest unit, and latency. [s]"""
-    return maximum(throughput_time, latency_bound_time)
+def limiting_time(throughput_time, latency_bound_time, power_bound_time):
+    """The largest of three lower bounds of the time: busiest unit, latency, power limit. [s]"""
+    return maximum(maximum(throughput_time, latency_bound_time), power_bound_time)
 
 
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
@@ -316,16 +343,20 @@ def least_time(
 @equation(
     source="the largest of what bounds the time",
     flags=dict(enumerate(LABELS)),
-    inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
+    inputs=(
+        *("throughput_time", "latency_bound_time", "power_bound_time"),
+        *tuple(UNITS.values())[:-1],
+    ),
 )
-def bound_by(throughput_time, latency_bound_time, *times):
-    """The bottleneck: the unit or level of memory that takes longest, or latency.
+def bound_by(throughput_time, latency_bound_time, power_bound_time, *times):
+    """The bottleneck: what takes longest of units, levels of memory, latency and the power limit.
 
-    If several take equally long, the bottleneck is the first in ``flags``.
+    If several take equally long, the bottleneck is the first in ``flags``, latency the last.
     """
     *labels, last = UNITS
     unit = float(LABELS.index(last))
     for label, of_unit in reversed([*zip(labels, times, strict=True)]):
         unit = where(equal(throughput_time, of_unit), float(LABELS.index(label)), unit)
-    latency = float(LABELS.index("latency"))
-    return where(latency_bound_time > throughput_time, latency, unit)
+    latency, power = (float(LABELS.index(label)) for label in ("latency", "power"))
+    unit = where(latency_bound_time > throughput_time, latency, unit)
+    return where(power_bound_time > 0, power, unit)

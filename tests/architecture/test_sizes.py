@@ -42,7 +42,7 @@ what is shown to people, drawn or part of a page
     dse/analysis/draft.py
     dse/citations.py
     dse/analysis/report.py
-    dse/analysis/subject.py MAX_ADVISED
+    dse/analysis/subject.py MAX_ADVISED _STUDY_BLOCKS
 formats, flags and codes
     dse/inverse/borders.py INFEASIBLE
     dse/cuda/instruction_counts.py FLOPS

@@ -414,7 +414,7 @@ def test_the_machine_with_the_largest_value_is_not_moved_beyond_it() -> None:
     assert "core_clock" not in helping_moves(fastest)
     beyond = helping_moves("h100_sxm", "throughput_time")["core_clock"]
     assert beyond.until > 2.4e9
-    assert beyond.next_bound == "power"
+    assert beyond.next_bound == "l2"
 
 
 def test_a_move_to_a_shipped_extreme_that_worsens_the_time_is_not_listed() -> None:
@@ -429,3 +429,15 @@ def test_a_move_to_a_shipped_extreme_that_worsens_the_time_is_not_listed() -> No
     assert small
     assert f"{len(small)} moves gain less than 0.1 % each" in str(product)
     assert not any(f"{move.direction} {move.quantity} " in str(product) for move in small)
+
+
+@pytest.mark.parametrize(("dtype", "rate"), [("bf16", "bf16"), ("fp16", "fp16")])
+def test_a_product_at_the_power_limit_is_advised_more_power(dtype: str, rate: str) -> None:
+    """Power was no move, and the rates of bf16 and fp16 were two moves with the same effect."""
+    shape = {"m": 2048, "n": 57344, "k": 8192, "dtype": dtype}
+    best, *others = (m for m in dse.advise("gemm", machine="b200", **shape).moves if m.helps)
+    assert (best.quantity, best.value, best.until) == ("board_power", 1000, 1400)
+    times = dse.evaluate("gemm", machine="b200", board_power=[1000, 1400], **shape).time
+    assert best.gain == pytest.approx(float(times[0] / times[1]))
+    rates = [move.quantity for move in others if move.quantity.startswith("tensor_")]
+    assert rates == [f"tensor_{rate}_flops"]

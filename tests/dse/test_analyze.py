@@ -23,6 +23,7 @@ from dse.analysis.launch import block_shapes, source_launch
 from dse.analysis.prediction import predict
 from dse.catalog.entries import machine
 from dse.uncertain import model_errors as errors
+from symbolic.answer import value_text
 from symbolic.quantities import TABLE
 from tests.long import long
 
@@ -69,21 +70,48 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-def test_reads_that_no_cache_can_hold_are_stated(rows: Path) -> None:
+def test_reads_that_no_cache_can_hold_go_to_dram(rows: Path) -> None:
     """32 blocks of 64 threads touch 32 times 32 KiB, and 2 of 1024 threads 64 KiB."""
     pytest.importorskip("nvidia")
     result = dse.analyze(rows, "h100_sxm", block=[(64,), (1024,)], moves=False)
-    texts = {each.block: " ".join(each.assumed) for each in result.answers}
-    assert "resident blocks of an SM touch 1,024 KiB" in texts[64,]
-    assert "the L1 cache (256 KiB, L2 cache: 51,200 KiB)" in texts[64,]
-    assert "(of all SMs: 135,168 KiB)" in texts[64,]
-    assert "L1 cache" not in texts[1024,]
-    assert any("touch 1,024 KiB" in text for text in result.to_dict()[0]["assumed"])
+    small, large = sorted(result.answers, key=lambda each: each.block)
+    assert (small.block, large.block) == ((64,), (1024,))
+    moved = [each.limits["dram"] * each.time for each in (small, large)]
+    assert moved[0] == pytest.approx(1.5 * moved[1], rel=1e-6)  # two loads and a store of a row
+    assert small.time > 1.2 * large.time
 
 
-def test_reads_that_are_not_repeated_assume_no_cache() -> None:
-    best = dse.analyze(KERNELS / "triad.toml", "h100_sxm", block=256, moves=False).best
-    assert not any("L1 cache" in text for text in best.assumed)
+@pytest.mark.parametrize("machine", ["a100_40", "h100_sxm"])
+def test_the_best_block_of_a_softmax_keeps_its_rows_in_a_cache(machine: str) -> None:
+    """32 rows of 16 KiB on each multiprocessor do not fit its caches: 64 threads are not best."""
+    pytest.importorskip("nvidia")
+    blocks = [(64,), (256,), (512,)]
+    launch: dict[str, Any] = {"set": {"columns": 4096}, "grid": (32768,), "block": blocks}
+    best = dse.analyze(KERNELS / "softmax.cu", machine, moves=False, **launch).best
+    assert best.block != (64,)
+
+
+def test_moves_of_instruction_counts_end_at_ten_percent_fewer() -> None:
+    advice = dse.advise(DEFAULT, machine="h100_pcie", workload=str(KERNELS / "options.toml"))
+    counts = [m for m in advice.moves if m.quantity.endswith("_insts") and m.direction == "lower"]
+    assert counts
+    for move in counts:
+        assert move.end >= 0.9 * move.value * (1 - 1e-12)
+
+
+def test_intervals_do_not_jump_where_two_classes_are_nearly_tied() -> None:
+    """A little more of the one share or the other gives another class, and almost one interval."""
+    near, other, tie, far = (
+        errors.learnt_interval(DEFAULT, "a100_40", {"issue": compute, "dram": dram}, 0.9)
+        for compute, dram in ((0.85, 0.849), (0.849, 0.85), (0.85, 0.85), (0.9, 0.8))
+    )
+    assert near.high == pytest.approx(other.high, rel=0.02)
+    dram = errors.learnt_interval(DEFAULT, "a100_40", {"dram": 0.9}, 0.9)
+    compute = errors.learnt_interval(DEFAULT, "a100_40", {"issue": 0.9}, 0.9)
+    assert far.high == compute.high != dram.high
+    assert tie.high == pytest.approx((dram.high * compute.high) ** 0.5)
+    assert tie.low == pytest.approx((dram.low * compute.low) ** 0.5)
+    assert "limited by dram" in tie.of
 
 
 def test_moves_say_what_they_move_and_begin_with_those_of_the_programmer(run: Run) -> None:
@@ -130,6 +158,42 @@ def test_a_workload_is_answered_as_evaluate_answers_it(run: Run) -> None:
         assert move["gain"] > 1
         assert move["direction"] in ("raise", "lower")
         assert move["who"] in ("programmer", "designer")
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("axpy", ["64", "128", "512"]),
+        ("stencil2d", ["32,2", "32,4", "64,8"]),
+        ("softmax", ["512", "128", "64"]),
+    ],
+)
+def test_all_counted_blocks_of_a_workload_are_tried(
+    run: Run, name: str, blocks: list[str], tmp_path: Path
+) -> None:
+    """The best block of ``analyze`` is that of a study over the counted blocks."""
+    path = tmp_path / "k.toml"
+    sizes = [math.prod(map(int, block.split(","))) for block in blocks]
+    words = [word for block in blocks for word in ("--block", block)]
+    run("kernel", str(KERNELS / f"{name}.cu"), *words, "--out", str(path))
+    machines = ["h100_sxm", "a100_80"]
+    axes = {"machine": machines, "threads_per_block": sizes}
+    study = dse.Study(model=DEFAULT, workload=str(path), axes=axes, outputs=["time"])
+    best = study.optimum(minimize="time", per="machine").threads_per_block
+    analysis = dse.analyze(path, machines, moves=False)
+    times = {(e.machine, e.block): e.time for e in analysis.answers}
+    assert {block for _, (block,) in times} == {*sizes}
+    for machine_name in machines:
+        size = int(best.sel(machine=machine_name))
+        assert times[machine_name, (size,)] == min(
+            time for (each, _), time in times.items() if each == machine_name
+        )
+    assert best.values.tolist() != sizes[:1] * 2
+    for words in (["--axis", "threads_per_block=64,512"], ["--block", "64", "--block", "512"]):
+        some = answers(run, str(path), "--machine", "h100_sxm", *words)
+        assert {each["block"][0]: each["time"] for each in some} == {
+            size: times["h100_sxm", (size,)] for size in (64, 512)
+        }
 
 
 def test_the_best_block_is_searched_and_chances_add_up(run: Run) -> None:
@@ -253,8 +317,12 @@ def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> Non
 def test_a_prediction_outside_its_interval_says_on_which_side(run: Run) -> None:
     words = ("analyze", str(KERNELS / "triad.toml"), "--block", "256", "--machine")
     record = answers(run, *words[1:], "h100_sxm")[0]
-    assert record["time"] < record["time_low"]
-    assert "which mostly take longer than predicted" in run(*words, "h100_sxm").stdout
+    assert record["time"] < record["time_low"] < record["time_expected"] < record["time_high"]
+    text = run(*words, "h100_sxm").stdout
+    assert "which mostly take longer than predicted" in text
+    title = text.splitlines()[0]
+    assert f": expect about {value_text(record['time_expected'], 's')} (90 % between " in title
+    assert title.endswith(f"; the model alone predicts {value_text(record['time'], 's')}")
     assert "than predicted" not in run(*words, "a100_80").stdout
 
 
@@ -328,6 +396,22 @@ def test_macros_are_variants_with_numbers(run: Run) -> None:
     records = answers(run, str(KERNELS / "gemm.cu"), *words)
     assert {record["defines"]["TILE_K"] for record in records} == {8, 16}
     assert [record["rank"] for record in records] == [1, 2]
+
+
+def test_variants_that_differ_only_in_the_clock_share_the_error(run: Run) -> None:
+    """The slower clock of the same block cannot win; the faster one competes with other blocks."""
+    words = (str(KERNELS / "options.toml"), "--machine", "h100_sxm", "--block", "128")
+    axis = ("--block", "256", "--axis", "core_clock=1.35GHz,1.98GHz")
+    chances = {
+        (*each["block"], each["inputs"]["core_clock"]): each["chance"]
+        for each in answers(run, *words, *axis)
+    }
+    assert chances[128, 1.35e9] == chances[256, 1.35e9] == 0
+    assert 0 < chances[128, 1.98e9] < 1
+    assert chances[128, 1.98e9] + chances[256, 1.98e9] == pytest.approx(1)
+    text = run("analyze", *words, *axis).stdout
+    assert "1.98 GHz" in text
+    assert "e+09" not in text
 
 
 def test_problem_sizes_are_ranked_each_by_itself(run: Run) -> None:
@@ -420,6 +504,22 @@ def test_shapes_are_whole_warps() -> None:
         assert len({*shapes}) == len(shapes)
         assert all(math.prod(shape) % 32 == 0 for shape in shapes)
         assert all(math.prod(shape) <= 1024 for shape in shapes)
+    assert (16, 4, 4) in set(block_shapes("xyz", (256,)))  # also where the usual block is flat
+    assert {len(shape) for shape in block_shapes("xy", (16, 16))} == {2}
+
+
+@pytest.mark.parametrize(
+    ("loop", "sizes"),
+    [
+        ("for (int s = blockDim.x / 2; s > 0; s >>= 1)", 6),
+        ("for (int s = blockDim.x >> 1; s; s /= 2)", 6),
+        ("for (int s = 1; s < blockDim.x; s *= 2)", 6),
+        ("for (int i = threadIdx.x; i < n; i += blockDim.x)", 16),
+        ("for (int i = threadIdx.x; i < blockDim.x / 32; i++)", 16),
+    ],
+)
+def test_a_block_that_is_halved_has_powers_of_two(loop: str, sizes: int) -> None:
+    assert len(list(block_shapes("x", (256,), loop))) == sizes
 
 
 # --- intervals

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import dse
 from dse import plots
+from dse.advice.report import Move
 from dse.analysis.report import Analysis, AnswerOfVariant
+from dse.cli import main
 
 Run = Callable[..., Result]
+KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
 ROWS = """
 __global__ void row_sum(const float *__restrict__ data, float *__restrict__ out, int rows, int cols)
 {
@@ -262,16 +265,67 @@ def variant(machine: str, **known: Any) -> AnswerOfVariant:
 
 def test_the_table_of_machines_shows_macros_and_assumptions() -> None:
     shared = ["blocks: the grid covers only 1 of 2 blocks along x"]
-    first = variant("one", defines={"TILE": 8}, block=(64,), assumed=[*shared, "clock of one"])
+    own = ["core_clock of one = 1 GHz", "l2_bytes: the L1 cache has too little"]
+    about: dict[str, Any] = dict.fromkeys(("value", "until", "gain", "end"), 2.0)
+    about |= {"unit": "", "next_bound": None, "next_limiter": (), "helps": True, "equation": ""}
+    about |= {"direction": "raise", "source": "", "end_limit": ""}
+    moves = tuple(
+        Move(quantity=name, lever=lever, end_gain=gain, **about)
+        for name, lever, gain in (("n_sms", "designer", 3.0), ("mem_strength", "programmer", 1.5))
+    )
+    known: dict[str, Any] = {"assumed": [*shared, *own], "moves": moves}
+    first = variant("one", defines={"TILE": 8}, block=(64,), **known)
     other = variant("two", defines={"TILE": 16}, block=(32,), assumed=shared)
     text = str(Analysis(subject="a.cu", answers=(first, other)))
     header = next(line for line in text.splitlines() if line.startswith("machine"))
-    assert header.split()[:6] == ["machine", "time", "from", "to", "block", "TILE"]
-    assert re.search(r"^one .*\b64 +8\b", text, re.M)
-    assert re.search(r"^two .*\b32 +16\b", text, re.M)
+    assert header.split()[:5] == ["machine", "expected", "from", "to", "predicted"]
+    assert header.split()[5:] == ["block", "TILE", "best", "move"]
+    assert re.search(r"^one .*\b64 +8  raise mem_strength: 1.5 times$", text, re.M)
+    assert re.search(r"^two .*\b32 +16$", text, re.M)
     assert f"assumed on each machine:\n  {shared[0]}" in text
+    assert f"assumed on one machine:\n  one  {own[1]}" in text
     assert "clock of one" not in text
     assert "with one --machine, or --json: variants, what would help, and all assumptions" in text
+
+
+def test_an_analysis_of_a_kernel_is_written_as_a_study(run: Run, tmp_path: Path) -> None:
+    """The study counts the kernel for the fastest machine, whose times it repeats."""
+    out = tmp_path / "blocks.toml"
+    words = (str(KERNELS / "stencil2d.cu"), "--machine", "a100_80,h100_sxm,gtx280")
+    sizes = [word for block in ("32,4", "64,4", "32,8") for word in ("--block", block)]
+    values = ("--set", "width=4096,height=4096,core_clock=1.3GHz")
+    text = run("analyze", *words, *sizes, *values, "--out", str(out), "--json").stdout
+    records = {(each["machine"], *each["block"]): each for each in json.loads(text)}
+    assert records["gtx280", 32, 4]["model"] != records["a100_80", 32, 4]["model"]
+    assert records["h100_sxm", 32, 4]["architecture"] == "sm_90"
+    study = dse.Study.from_toml(out)
+    assert study.axes["machine"] == ["a100_80", "h100_sxm"]
+    best = json.loads(run("optimum", str(out), "--json").stdout)["rows"]
+    assert [each["machine"] for each in best] == ["a100_80", "h100_sxm"]
+    times = [each["time"] for name, each in records.items() if name[0] == "h100_sxm"]
+    assert best[1]["time"] == pytest.approx(min(times), rel=1e-9)
+    out.unlink()
+    again = ["analyze", *words, *sizes, *values, "--out", str(out)]
+    refused = CliRunner().invoke(main, again)
+    assert refused.exit_code == 2
+    assert "blocks.workload.toml exists already" in refused.stderr
+
+
+def test_a_kernel_with_a_block_of_its_own_is_written_as_a_study(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "gemm.toml"
+    words = (str(KERNELS / "gemm.cu"), "--machine", "a100_80", "--define", "TILE_K=8,16")
+    text = run("analyze", *words, "--out", str(out), "--json").stdout
+    (best,) = json.loads(run("optimum", str(out), "--json").stdout)["rows"]
+    assert best["time"] == pytest.approx(json.loads(text)[0]["time"], rel=1e-9)
+
+
+def test_an_analysis_of_a_workload_is_written_as_a_study(run: Run, tmp_path: Path) -> None:
+    Path("own.toml").write_text((KERNELS / "options.toml").read_text())
+    words = ("own.toml", "--machine", "a100_80,h100_sxm")
+    out = tmp_path / "options-study.toml"
+    first = json.loads(run("analyze", *words, "--out", str(out), "--json").stdout)[0]
+    best = json.loads(run("optimum", str(out), "--json").stdout)["rows"]
+    assert best[0]["time"] == pytest.approx(first["time"], rel=1e-9)
 
 
 def test_moves_name_their_variant() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,23 @@ def test_an_answer_reads_back(run: Run, suffix: str) -> None:
         assert np.array_equal(ds[name].values, expected, equal_nan=True)
     flags = json.loads(run(*command, "--json").stdout)["variables"]["case"]["flags"]
     assert ds.case.values.tolist() == [flags.get(str(row["case"]), "") for row in rows]
+
+
+def test_columns_of_a_front_are_its_objectives(run: Run) -> None:
+    """The column of an objective is named by its formula, in the printed table, too."""
+    command = ("pareto", "study.toml", "--minimize", "time * 2,active_sms / 2")
+    text = run(*command, "--out", "front.csv").stdout
+    header = Path("front.csv").read_text().splitlines()[1].replace('"', "").split(",")
+    assert {"time * 2", "active_sms / 2"} < {*header}
+    assert re.search(r"^.*  time \* 2  active_sms / 2$", text, re.M)
+    assert dse.open("front.csv")["time * 2"].attrs["units"] == "s"
+
+
+def test_a_statistic_that_is_the_objective_has_one_column(run: Run) -> None:
+    goal = "best(time,active_sms)"
+    table = run("optimum", "study.toml", "--minimize", goal).stdout.split("\n\n")[1]
+    assert "objective" in table
+    assert "best_low" not in table
 
 
 def test_a_study_of_the_best_configuration_runs(run: Run) -> None:

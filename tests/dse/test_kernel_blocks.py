@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -431,6 +432,15 @@ def test_blocks_with_a_grid_as_stride_keep_the_work(tmp_path: Path) -> None:
     assert dse.workload(out).values["threads_per_block"].value == 64
 
 
+def test_blocks_of_a_macro_in_the_source_are_in_one_file(tmp_path: Path) -> None:
+    """The launch of ``spmv_csr.cu`` has macros, which are no axes of the file."""
+    blocks, out = ["64", "1024"], tmp_path / "x.toml"
+    command = ["kernel", str(KERNELS / "spmv_csr.cu"), "--define", "LANES=32", "--out", str(out)]
+    result = CliRunner().invoke(main, command + [x for b in blocks for x in ("--block", b)])
+    assert result.exit_code == 0, result.output
+    assert dse.workload(str(out)).values["threads_per_block"].value == 64
+
+
 def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(
@@ -440,6 +450,25 @@ def test_counted_blocks_of_a_file_are_numbers(tmp_path: Path) -> None:
     )
     with pytest.raises(DseError, match="counted = '64', expected a list of numbers"):
         dse.workload(str(path))
+
+
+def test_the_shipped_suite_is_what_the_sources_give() -> None:
+    """The files hold the counts of the example kernels, for each block that a study may choose."""
+    suite = runpy.run_path("docs/suite_workloads.py")
+    study = dse.Study.from_toml("examples/suite-ten.toml")
+    assert {*suite["SUITE"]} == {*study.axes["workload"]}
+    for name in suite["SUITE"]:
+        (pair,) = {
+            tuple(numbers)
+            for value in dse.workload(name).values.values()
+            for other, numbers in value.holds_for
+            if other == "threads_per_block"
+        }
+        assert [*pair] == study.axes["threads_per_block"] == [*suite["SIZES"]]
+    for name in ("histogram", "transpose"):
+        assert suite["text_of"](name) == dse.workload(name).path.read_text(encoding="utf-8")
+    for per in study.optimum(minimize="time", per=["workload", "machine"]).feasible.values.flat:
+        assert per
 
 
 def test_the_launch_of_a_comment_is_taken_for_options_that_are_left_out(tmp_path: Path) -> None:

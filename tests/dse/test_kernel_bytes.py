@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dse
+from dse.cuda.instruction_counts import KernelCounts
 from dse.cuda.memory_accesses import ByteSet, union_ranges
 from tests.dse.test_kernel_source import compiling
 
@@ -152,3 +153,83 @@ def test_a_clamp_that_most_threads_need_is_no_edge(tmp_path: Path) -> None:
     file.write_text(f"__global__ void k(const float *a, float *b, int n) {{ {body} }}")
     result = dse.kernel(file, arch="sm_80", block=[256], grid=[65536], set={"n": 1 << 24})
     assert result["launch_bytes"] == pytest.approx(4 << 24, rel=1e-3)
+
+
+ROWS = """
+__global__ void rows(const float *in, float *out, int columns) {
+    const float *row = in + (size_t)blockIdx.x * columns;
+    float sum = 0;
+    for (int i = threadIdx.x; i < columns; i += blockDim.x) sum += row[i];
+    __syncthreads();
+    for (int i = threadIdx.x; i < columns; i += blockDim.x)
+        out[(size_t)blockIdx.x * columns + i] = row[i] * sum;
+}"""
+
+
+def rows_counts(tmp_path: Path, text: str = ROWS) -> KernelCounts:
+    path = tmp_path / "rows.cu"
+    path.write_text(text)
+    return dse.kernel(path, arch="sm_80", block=128, grid=1000, set={"columns": 4096})
+
+
+@compiling
+def test_bytes_of_a_later_loop_are_read_again(tmp_path: Path) -> None:
+    """A row of 16 KiB in two loops; in one loop, two reads of it are none that come later."""
+    counts = rows_counts(tmp_path)
+    assert (counts["reread_bytes"], counts["block_bytes"]) == (4 * 4096, 2 * 4 * 4096)
+    once = ROWS.replace("sum += row[i]", "sum += i").replace("row[i] * sum", "row[i] + row[i ^ 32]")
+    assert "reread_bytes" not in rows_counts(tmp_path, once)
+
+
+def miss_share(cache: float, resident: float) -> float:
+    """Count how many of 100,000 reuse distances, 0.5 to 1.5 times the bytes, exceed the cache."""
+    distances = resident * (0.5 + (np.arange(100_000) + 0.5) / 100_000)
+    return float((distances > cache).mean())
+
+
+@pytest.mark.parametrize("columns", [512, 1024, 1536, 2048, 4096, 16384])
+@pytest.mark.parametrize("threads", [64, 128, 512])
+def test_bytes_read_again_miss_caches_that_are_too_small(columns: int, threads: int) -> None:
+    """A softmax by hand: three reads and a store of a row; a table of 4 KiB is read by all."""
+    blocks, row, table, shared = 32768, 4.0 * columns, 4096.0, 256
+    counted = {"blocks": blocks, "threads_per_block": threads, "shared_mem_per_block": shared}
+    counted |= {"registers_per_thread": 16, "mem_strength": 1, "comp_insts": 100}
+    counted |= {"coalesced_insts": 20, "uncoalesced_insts": 0, "fp_insts": 10}
+    warps = threads / 32
+    counted |= {"warp_bytes": (4 * row + table) / warps, "reread_bytes": 2 * row}
+    counted |= {"block_bytes": 2 * row + table, "launch_bytes": 2 * row * blocks + table}
+    names = ["l2_bytes", "dram_bytes"]
+    ds = dse.evaluate(
+        "occupancy + latency_roofline + footprint", machine="a100_40", outputs=names, **counted
+    )
+    resident = min(2048 // threads, 32)
+    l1 = miss_share(192 * 1024 - resident * (shared + 1024), 2 * row * resident + table)
+    l2 = miss_share(40960 * 1024, 2 * row * resident * 108 + table)
+    l2_bytes = blocks * (2 * row + table + 2 * row * l1)
+    dram_bytes = blocks * (2 * row + 2 * row * l1 * l2) + table
+    assert float(ds.l2_bytes) == pytest.approx(l2_bytes, rel=1e-4)
+    assert float(ds.dram_bytes) == pytest.approx(dram_bytes, rel=1e-4)
+
+
+def test_bytes_read_again_bring_traffic_nearer_to_that_of_an_h100() -> None:
+    """Sectors that the L2 cache moved, less those that DRAM filled, of softmax."""
+    here = Path(__file__).parents[2] / "docs"
+    with open(here / "gpu-validation" / "kernels-h100.csv", newline="") as file:
+        measured = [row for row in csv.DictReader(file) if row["kernel"] != "empty"]
+    with open(here / "counted-kernels.csv", newline="") as file:
+        counted = list(csv.DictReader(file))
+    errors = []
+    for row, counts in zip(measured, counted, strict=True):
+        if row["kernel"] != "softmax" or not row["l2_sectors"]:
+            continue
+        names = ("warp_bytes", "block_bytes", "launch_bytes", "reread_bytes", "blocks")
+        names += ("threads_per_block", "shared_mem_per_block", "registers_per_thread")
+        values = {name: float(counts[name]) for name in names}
+        values |= {"mem_strength": 1, "comp_insts": 1, "coalesced_insts": 1, "uncoalesced_insts": 0}
+        moved = 32 * float(row["l2_sectors"]) - float(row["dram_read [B]"])
+        for known in (values, {**values, "reread_bytes": 0}):
+            model = "occupancy + latency_roofline + footprint"
+            ds = dse.evaluate(model, machine="h100_sxm", outputs=["l2_bytes"], **known)
+            errors.append(abs(np.log(float(ds.l2_bytes) / moved)))
+    assert len(errors) == 12
+    assert sum(errors[::2]) < 0.7 * sum(errors[1::2])

@@ -208,3 +208,33 @@ def test_an_unsigned_counter_of_an_unrolled_loop_is_followed(
     result = dse.kernel(path, block=64, grid=300, arch=arch, set={"size": size})
     assert result.numbers.get("global_load_requests", 0.0) == size
     assert "comp_insts" not in result.assumed
+
+
+STENCIL = """
+__global__ void stencil(const float *in, float *out, int nx, int ny, int nz, float a, float b) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    int z = blockIdx.z * blockDim.z + threadIdx.z;
+    if (x >= nx || y >= ny || z >= nz) return;
+    size_t i = ((size_t)z * ny + y) * nx + x, plane = (size_t)nx * ny;
+    float sum = 0;
+    if (x > 0 && x < nx - 1 && y > 0 && y < ny - 1 && z > 0 && z < nz - 1)
+        sum = in[i-1] + in[i+1] + in[i-nx] + in[i+nx] + in[i-plane] + in[i+plane];
+    out[i] = a * in[i] + b * sum;
+}"""
+
+
+@compiling
+@pytest.mark.parametrize(("arch", "least", "most"), [("sm_80", 3, 4), ("sm_90", 7, 7)])
+def test_loads_are_in_flight_across_a_branch_that_does_not_use_them(
+    tmp_path: Path, arch: str, least: float, most: float
+) -> None:
+    """The load before the branch of the edge is waited for with the six loads behind it.
+
+    The code for 8.0 multiplies the loaded value before the branch, and so waits for it alone.
+    """
+    path = tmp_path / "stencil.cu"
+    path.write_text(STENCIL)
+    launch: dict[str, Any] = {"block": [32, 4, 2], "grid": [8, 64, 64]}
+    counts = dse.kernel(path, arch=arch, set={"nx": 256, "ny": 256, "nz": 128}, **launch)
+    assert least <= counts["mem_strength"] <= most
+    assert 0 < counts["imad_insts"] < counts["int_insts"]

@@ -203,6 +203,32 @@ def test_the_slow_path_of_a_division_is_one_assumption_that_can_be_set(
     assert half["comp_insts"] == pytest.approx((always["comp_insts"] + counts["comp_insts"]) / 2)
 
 
+RECIPROCAL = """
+__device__ float inverse(float x) { return 1.f / x; }
+__global__ void scale(const float *in, float *out)
+{
+    __shared__ float sum[256];
+    sum[threadIdx.x] = in[blockIdx.x * 256 + threadIdx.x];
+    __syncthreads();
+    float factor = CALL;
+    out[blockIdx.x * 256 + threadIdx.x] = sum[threadIdx.x] * factor;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("call", ["1.f / sum[0]", "inverse(sum[0])", "rsqrtf(sqrtf(sum[0]))"])
+def test_a_division_by_a_loaded_value_takes_no_slow_path(
+    arch: str, call: str, tmp_path: Path
+) -> None:
+    """All threads load the same divisor, so its bits would decide whether the warp branches."""
+    file = tmp_path / "scale.cu"
+    file.write_text(RECIPROCAL.replace("CALL", call))
+    counts = dse.kernel(file, arch=arch, block=256, grid=64)
+    assert "no thread takes the slow path" in counts.assumed["comp_insts"]
+    assert counts["comp_insts"] < 40
+
+
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
 #: Launches of the example kernels; the loops of spmv_csr depend on the data.
 LAUNCHES: dict[str, dict[str, Any]] = {

@@ -144,7 +144,7 @@ def test_a_compiler_that_leaves_out_the_runtime_makes_the_same_code() -> None:
     assert _supports_minimal()
     for more in ("", "__device__ cudaError_t error;\n"):
         text, flags = more + SOURCE, ["-arch=sm_80", "-lineinfo", "-DN=8"]
-        bare, _ = _run_nvrtc(text, "kernel.cu", flags, "", {})
+        bare, _, _ = _run_nvrtc(text, "kernel.cu", flags, "", {})
         assert compile_source(text, 80, define={"N": 8}) == (bare, "", [])
 
 

@@ -570,3 +570,43 @@ def test_damaged_machine_code_is_refused_or_read_and_breaks_nothing(cubin: bytes
             assert all(
                 isinstance(one.registers, int) for one in read_functions(bytes(spoilt)).values()
             )
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ["__maxnreg__(20)", "__maxnreg__(20) __cluster_dims__(2, 1, 1)", "__launch_bounds__(256, 2)"],
+)
+def test_attributes_of_a_kernel_are_not_its_name(attributes: str, tmp_path: Path) -> None:
+    """A limit of registers that the assembler does not keep to is an assumption."""
+    file = tmp_path / "copy.cu"
+    file.write_text(
+        f"__global__ void {attributes} copy(const float *a, float *b, int n)\n"
+        "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) b[i] = a[i]; }\n"
+    )
+    counts = dse.kernel(file, arch="sm_90", set={"n": 4096})
+    assert counts.origin == "copy.cu (copy), compiled for sm_90"
+    assert not counts.left_out
+    note = counts.assumed.get("registers_per_thread", "")
+    assert ("count of 20 to lower bound of 24" in note) == ("maxnreg" in attributes)
+
+
+def test_a_limit_of_registers_by_an_option_is_noted(tmp_path: Path) -> None:
+    file = tmp_path / "copy.cu"
+    file.write_text("__global__ void copy(const float *a, float *b) { b[threadIdx.x] = *a; }")
+    notes = [
+        dse.kernel(file, options=[f"-maxrregcount={most}"]).assumed.get("registers_per_thread")
+        for most in (20, 32)
+    ]
+    assert "count of 20 to lower bound of 24" in notes[0]
+    assert notes[1] is None
+
+
+def test_an_argument_that_is_no_whole_number_is_written_as_given(tmp_path: Path) -> None:
+    file = tmp_path / "scale.cu"
+    file.write_text(
+        "__global__ void scale(float *a, float by, int n)\n"
+        "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] *= by; }\n"
+    )
+    counts = dse.kernel(file, set={"n": 4096, "by": 0.4})
+    assert counts.declared["by"] == ("argument by of the kernel", 0.4)
+    assert "by = { value = 0.4," in counts.toml()

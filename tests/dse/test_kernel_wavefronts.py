@@ -201,3 +201,29 @@ def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None
     where = values.solve_loops(values.operand_value("R2", 1, 0), 1)
     result = [int(launch.restrict_to({1: number}, {}).value(where)) for number in range(32)]
     assert result == [7, *range(8, 256, 8)]
+
+
+HISTOGRAM = Path(__file__).parents[2] / "examples" / "kernels" / "histogram.cu"
+
+
+@compiling
+def test_shared_addresses_that_depend_on_loaded_data_are_taken_as_random() -> None:
+    """Each atomic has the mean of the largest number of 32 lanes at one of 32 random banks.
+
+    A profiler saw 3.3 wavefronts for each atomic on random values
+    (``docs/gpu-validation/kernels-h100.csv``).
+    """
+    banks = np.random.default_rng(0).integers(0, 32, (100_000, 32))
+    most = np.array([np.bincount(row, minlength=32).max() for row in banks]).mean()
+    counts = dse.kernel(HISTOGRAM, arch="sm_90", block=256, grid=1056, set={"n": 67108864})
+    each = (counts["shared_wavefronts"] - 2) / counts["shared_atomic_insts"]
+    assert each == pytest.approx(most, rel=0.01)
+    measured = 6916559 / 2097152
+    assert 1 < measured < each < 1.1 * measured
+    assert (
+        "3.53 wavefronts each (1 without bank conflicts, at most 32)"
+        in (counts.assumed["shared_wavefronts"])
+    )
+    options = {"set": {"n": 67108864, "shared_wavefronts": 3000}, "grid": 1056, "block": 256}
+    result = dse.analyze(HISTOGRAM, "h100_sxm", moves=False, **options)
+    assert not any(text.startswith("shared_wavefronts") for text in result.best.assumed)

@@ -167,10 +167,10 @@ def test_names_of_products_lead_to_machines(name: str, means: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a100", r"'a100' is the name of more than one machine: a100_40 \(NVIDIA A100 SXM4, 40 GB"),
-        ("H100", r"h100_pcie \(NVIDIA H100 PCIe\), h100_sxm \(NVIDIA H100 SXM5\); say which"),
-        ("Tesla V100", "v100_pcie .*, v100_sxm2 .*; say which"),
-        ("Tesla C2075", "c2075 .*, c2075_dp .*; say which"),
+        ("a100", r"the name of more than one machine: type a100_40 \(NVIDIA A100 SXM4, 40 GB\)"),
+        ("H100", r"type h100_pcie \(NVIDIA H100 PCIe\) or h100_sxm \(NVIDIA H100 SXM5\)$"),
+        ("Tesla V100", "type v100_pcie .* or v100_sxm2 "),
+        ("Tesla C2075", "type c2075 .* or c2075_dp "),
         ("GTX 1080", r"no machine file\. Its compute capability is 6\.1: take cc6\.1 for its"),
         ("GeForce RTX 4080", r"dse new machine rtx4080\.toml --from cc8\.9"),
         ("h100_nvl", r"h100_nvl"),
@@ -226,3 +226,24 @@ def test_what_a_base_does_not_know_is_inherited_until_it_is_given(tmp_path: Path
     (tmp_path / "own.toml").write_text('title = "o"\nunknown = 3\n')
     with pytest.raises(DseError, match="line 2: unknown = 3, expected a table of quantities"):
         machine("own.toml", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("machine", "cores", "integers"),
+    [("p100", 64, 64), ("gtx1080ti", 128, 128), ("a100_40", 64, 64), ("h100_sxm", 128, 64)],
+)
+def test_integer_multiply_adds_run_on_the_pipe_of_floating_point(
+    machine: str, cores: int, integers: int
+) -> None:
+    """10 FP32, 30 IMAD and 20 other integer instructions of a thread, by hand."""
+    counts = {"fp_insts": 10, "imad_insts": 30, "int_insts": 50, "comp_insts": 60, "sfu_insts": 0}
+    counts |= {"blocks": 10000, "threads_per_block": 256, "registers_per_thread": 32}
+    counts |= {"coalesced_insts": 1, "uncoalesced_insts": 0, "shared_mem_per_block": 0}
+    names = ["fp_time", "int_time", "cores_per_sm", "int_units_per_sm", "core_clock", "n_sms"]
+    ds = dse.evaluate(
+        "occupancy + latency_roofline", machine=machine, outputs=names, dram_bytes=1e9, **counts
+    )
+    assert (float(ds.cores_per_sm), float(ds.int_units_per_sm)) == (cores, integers)
+    threads = 10000 * 256 / float(ds.n_sms * ds.core_clock)
+    assert float(ds.fp_time) == pytest.approx(threads * max(40 / cores, 30 / integers))
+    assert float(ds.int_time) == pytest.approx(threads * 20 / integers)

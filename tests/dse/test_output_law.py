@@ -130,6 +130,24 @@ def test_the_command_line_tells_them(run: Run) -> None:
     assert Path("a.png").exists()
 
 
+MACHINES = """
+model = "occupancy + mwp_cwp"
+workload = "svm"
+outputs = ["time"]
+random = { mem_latency_dram = "normal: 450 cycles, 5 %", draws = 32 }
+axes = { machine = ["gtx280", "8800gtx"], threads_per_block = [64, 128, 256] }
+"""
+
+
+def test_chances_say_how_to_compare_machines(run: Run) -> None:
+    """The configurations of a machine share its chance, unless the objective has their best."""
+    Path("m.toml").write_text(MACHINES)
+    way = "write best(time, threads_per_block) to compare machines"
+    assert way in run("chances", "m.toml", "--minimize", "time").stdout
+    best = run("chances", "m.toml", "--minimize", "best(time, threads_per_block)").stdout
+    assert "to compare machines" not in best
+
+
 UNCERTAIN = """
 model = "ipp"
 machine = "gtx280"

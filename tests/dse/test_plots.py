@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -653,8 +654,9 @@ def test_of_a_large_study_only_the_front_is_computed(monkeypatch: pytest.MonkeyP
     large = plots.pareto(study, minimize=["time", "power"], at=at)
     for ours, theirs in zip(line(large, "Pareto front"), line(small, "Pareto front"), strict=True):
         assert ours.tolist() == theirs.tolist()
-    points = study.grid().points
-    assert line(large, f"the front of {points:,} configurations")[0].size < points
+    assert len(large.get_lines()) == 1  # only the front
+    text = f"Pareto front: {line(large, 'Pareto front')[0].size} of {study.grid().points:,} conf"
+    assert line(large, text)[0].size
     whole = plots.pareto(study, minimize=["time * 2", "power"], at=at)
     twice, power = line(whole, "Pareto front")
     assert (twice / 2).tolist() == line(large, "Pareto front")[0].tolist()
@@ -714,7 +716,41 @@ def test_long_names_and_regrets_of_chances_fit_into_the_figure(tmp_path: Path) -
     assert min(box.x0 for box in names) >= 0
     assert all(upper.y0 >= lower.y1 - 1 for upper, lower in itertools.pairwise(names))
     assert max(box.x1 for box in regrets) <= ax.bbox.x1
-    assert all(text.get_text().endswith("s") for text in ax.texts)
+    assert all(re.search("regret .*s$|never the best", text.get_text()) for text in ax.texts)
+
+
+def test_an_option_that_is_never_the_best_is_among_the_chances() -> None:
+    axes: dict[str, Any] = {"machine": ["8800gtx", "gtx280"], "threads_per_block": [64, 128]}
+    random = {"mem_latency_dram": "normal: 450 cycles, 1 %", "draws": 16}
+    about: dict[str, Any] = {"model": "occupancy + mwp_cwp", "workload": "svm"}
+    study = dse.Study(**about, axes=axes, outputs=["time"], random=random)
+    ax = plots.chances(study, minimize="best(time, threads_per_block)")
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert sorted(names) == axes["machine"]
+    assert [bar.get_width() for bar in ax.patches] == [1, 0]
+    assert [text.get_text().split()[0] for text in ax.texts] == ["regret", "never"]
+    assert max(ax.get_xticks()) <= 1
+
+
+def test_a_large_front_counts_the_designs_and_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The axis of a mean is no axis of the designs, and many markers would hide the line."""
+    axes: dict[str, Any] = {**SUITE_AXES, "n_sms": range(1, 91), "core_clock": ["1 GHz", "2 GHz"]}
+    study = dse.Study(model="occupancy + mwp_cwp", axes=axes, set={"active_sms": "n_sms"})
+    goals = ["geomean(time, workload)", "n_sms * core_clock"]
+    monkeypatch.setattr("dse.plots.pareto_plots._MAX_RUN", 100)
+    ax = plots.pareto(study, minimize=goals, at={"machine": "gtx280"})
+    assert f"of {2 * 3 * 90 * 2:,} configurations" in str(ax.get_lines()[0].get_label())
+    x, _ = line(ax, "Pareto front")
+    assert x.size > 60
+    assert ax.get_lines()[0].get_marker() == ""
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    assert "geometric mean of run time over workload" in " ".join(ax.get_xlabel().split())
+    assert ax.get_ylabel() == "n_sms * core_clock [1/s]"
+    figure, legend = ax.get_figure(root=True), ax.get_legend()
+    assert figure is not None
+    assert legend is not None
+    figure.draw_without_rendering()
+    assert legend.get_window_extent().y1 <= ax.bbox.y0
 
 
 def test_a_front_of_statistics_has_a_point_for_each_choice() -> None:
@@ -998,3 +1034,41 @@ def test_tails_have_a_colour_for_an_axis_and_dashes_for_another() -> None:
     assert len({*looks.values()}) == len(looks) == 15
     assert len({color for color, _ in looks.values()}) == 5
     assert len({dashes for _, dashes in looks.values()}) == 3
+
+
+def test_ticks_share_one_prefix_on_a_linear_scale() -> None:
+    clocks = energy(axes={"core_clock": {"start": "0.5 GHz", "stop": "1.9 GHz", "step": "0.1 GHz"}})
+    ax = plots.lines(clocks, "time")
+    ax.figure.draw_without_rendering()
+    texts = [label.get_text() for label in ax.get_xticklabels()]
+    assert texts
+    assert all(text.endswith(" GHz") for text in texts)
+
+
+def test_titles_name_the_kernel_and_keep_equations_together() -> None:
+    path = EXAMPLES / "kernels" / "triad.toml"
+    study = dse.Study(
+        model="occupancy + latency_roofline + footprint", machine="h100_sxm", workload=str(path),
+        axes={"core_clock": ["1 GHz", "1.5 GHz"], "mem_bandwidth": ["2 TB/s", "3 TB/s"]},
+        set={"threads_per_block": 256}, outputs=["time"],
+    )  # fmt: skip
+    for ax in (plots.lines(study, "time"), plots.heatmap(study, "time", minimize="time")):
+        assert "kernels.cu (triad), compiled for sm_80, h100_sxm" in title_text(ax)
+        assert "threads_per_block = 256" in ax.get_title()  # on one line
+    (star,) = (each for each in ax.get_lines() if each.get_label() == "minimum of time")
+    assert not star.get_clip_on()
+
+
+def test_colours_are_logarithmic_above_a_factor_of_ten() -> None:
+    for most, kind in ((9.0, Normalize), (11.0, LogNorm)):
+        ds = xr.Dataset({"time": (("a", "b"), [[1.0, 2.0], [3.0, most]])})
+        ds = ds.assign_coords(a=[1, 2], b=[1, 2])
+        (mesh,) = (each for each in plots.heatmap(ds, "time").collections)
+        assert type(mesh.norm) is kind
+
+
+def test_a_random_output_is_drawn_by_its_mean() -> None:
+    study = energy(random={"mem_latency": "normal: 600 cycles, 10 %"}, outputs=["mean(time)"])
+    ds = study.run()
+    _, drawn = line(plots.lines(study, "time", over="active_sms"), "1 GHz")
+    assert np.allclose(drawn, ds["mean(time)"].sel(core_clock=1e9))

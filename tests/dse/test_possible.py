@@ -49,7 +49,7 @@ def found_at_random(name: str, machine: str, **switches: bool) -> list[Impossibl
         if need not in known and not follows and not row.is_label:
             drawn[need] = draw(row, rng)
     parts = merge_inputs(
-        model, (), entries={"machine": machine}, set_values=switches, replaced=tuple(drawn)
+        model, (), entries={"machine": machine}, set_values=switches, replaced=dict.fromkeys(drawn)
     )
     index = np.arange(POINTS)
     axis = Axis(name="place", kind="index", coordinate=index, values=index.astype(float))

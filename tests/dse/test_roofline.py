@@ -103,6 +103,15 @@ def test_roofs_and_kernels_are_quantities_of_the_models(analysis: Any) -> None:
         assert bar == pytest.approx(np.minimum(rates, values["attainable_flops"]))
 
 
+def test_four_machines_are_drawn_in_two_rows() -> None:
+    for count, (wide, high) in {3: (3, 1), 4: (2, 2), 5: (3, 2)}.items():
+        machines = ["a100_80", "h100_sxm", "l40s", "b200", "v100_sxm2"][:count]
+        figure = plots.roofline([], machines=machines).figure
+        assert [panel.get_title() for panel in figure.axes] == machines
+        sizes = figure.get_size_inches()  # type: ignore[union-attr]
+        assert sizes.tolist() == pytest.approx([6.4 * wide, 4.8 * high])
+
+
 def test_marks_of_the_caches_differ_and_ceilings_have_units(analysis: Any) -> None:
     for panel in plots.roofline(analysis).figure.axes:
         marks = {str(line.get_label()): line for line in panel.get_lines()}
@@ -258,11 +267,12 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
     assert 1.8 < float(limited.time / free.time) < 3.3
     energy = 10_240 * 256 * 10_001 * 12.15e-12  # by hand: 10.4 pJ on an A100, 13.9 on an H100
     assert float(limited.dynamic_energy) == pytest.approx(energy)
-    assert float(limited.power_time) == pytest.approx(energy / (72 * (1 - 0.174)))
-    assert float(limited.throughput_time) == float(limited.power_time)
+    assert float(limited.power_time) == pytest.approx(energy / (72 * (1 - 0.1745)))
+    assert float(limited.time) == float(limited.power_time)
     for machine in ("a100_80", "v100_pcie", "h100_sxm"):
         ds = evaluate(machine)
         assert float(ds.power_time) < 0.9 * float(ds.throughput_time)
+        assert float(ds.time) == float(evaluate(machine, power_limit_share=100).time)
     assert float(evaluate("mi250x").power_time) == 0  # its board power is not known
     with pytest.raises(dse.DseError, match="power_limit_share > idle_power_share"):
         evaluate("l4", power_limit_share=0.174)  # nothing is left of the idle power
@@ -274,6 +284,67 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
     share = {"power_limit_share": [0.1, 0.5]}
     study = dse.Study(model=model, axes={"machine": names, **share}, set=inputs, outputs=["time"])
     assert study.run().feasible.values.tolist() == [[False, True], [True, True]]
+
+
+def test_a_power_limit_that_is_not_reached_has_no_effect() -> None:
+    """A limit of 420 W slowed a kernel that draws 346 W; one of 300 W slowed it too much."""
+    outputs = ["time", "dynamic_energy", "average_power", "bound_by", "unlimited_time"]
+    study = dse.Study(
+        model=MODEL,
+        machine="h100_sxm",
+        workload=str(KERNELS / "bodies.toml"),
+        axes={"threads_per_block": [512, 1024], "power_limit_share": [100, 0.6, 0.5, 300 / 700]},
+        outputs=outputs,
+    )
+    rows = study.run().sel(threads_per_block=512)
+    free, *below, limited = (rows.isel(power_limit_share=place) for place in range(4))
+    for each in below:  # at 350 W, power_time is between latency_bound_time and time
+        assert float(each.time) == float(free.time) == pytest.approx(5.339e-3, rel=1e-3)
+    idle = 0.183 * 700
+    assert float(free.average_power) == pytest.approx(idle + float(free.dynamic_energy / free.time))
+    assert float(limited.time) == pytest.approx(float(limited.dynamic_energy) / (300 - idle))
+    assert float(limited.average_power) == pytest.approx(300)
+    numbers = rows.bound_by.attrs["flag_values"]
+    labels = dict(zip(numbers, rows.bound_by.attrs["flag_meanings"].split(), strict=True))
+    assert labels[12] == "power"  # stores hold this number
+    assert [labels[int(each)] for each in rows.bound_by] == ["latency"] * 3 + ["power"]
+    # blocks that leave half of the multiprocessors idle were the best at 300 W
+    best = study.optimum(minimize="time", where=["power_limit_share < 0.45"])
+    assert int(best.threads_per_block) == 512
+    unlimited = "power_limit_share > 0.45"
+    drawn = study.optimum(minimize="time", where=["average_power <= 340 W", unlimited])
+    assert int(drawn.threads_per_block) == 1024
+
+
+def test_the_power_limit_is_the_bottleneck_only_where_it_is_reached() -> None:
+    workload, words = KERNELS / "bodies.toml", {"machine": "h100_sxm", "moves": False}
+    for share, bottleneck in ((0.5, "latency"), (300 / 700, "power")):
+        given = {"threads_per_block": 512, "power_limit_share": share}
+        best = dse.analyze(workload, **words, set=given).best
+        assert best.bottleneck == bottleneck
+        assert best.limits["power"] > best.limits["latency"]  # share of the allowed energy
+    point: dict[str, Any] = {"threads_per_block": 512, "power_limit_share": 300 / 700}
+    advice = dse.advise(MODEL, machine="h100_sxm", workload=str(workload), **point)
+    moves = {move.quantity: move for move in advice.moves if move.helps}
+    assert advice.bound == "power"
+    assert {"power_limit_share", "instruction_energy", "idle_power_share"} <= {*moves}
+    assert "board_power" not in moves  # the same move as power_limit_share
+    raised = moves["power_limit_share"]
+    assert (raised.next_bound, raised.gain) == ("latency", pytest.approx(1.268, rel=1e-3))
+
+
+def test_idle_power_is_assumed_where_it_is_not_measured() -> None:
+    for machine, share, spread in (("h100_sxm", 0.183, 0), ("b200", 0.1745, 0.55)):
+        value = dse.machine(machine).values["idle_power_share"]
+        assert (value.value, value.spread or 0) == (pytest.approx(share), spread)
+    limited = {"power_limit_share": 0.3, "workload": str(KERNELS / "bodies.toml")}
+    ds = dse.evaluate(MODEL, machine="b200", outputs=["time"], **limited)
+    assert "idle_power_share" in ds.attrs["assumed"]
+    low, high = ds.time.attrs["interval"]
+    one = {"idle_power_share": 0.1745, "instruction_energy": 12.15e-12}
+    near = dse.evaluate(MODEL, machine="b200", outputs=["time"], **limited, **one)
+    assert "interval" not in near.time.attrs or low < near.time.attrs["interval"][0]
+    assert high > 2 * float(ds.time)  # 0.3 - 0.27 is left of 0.3 - 0.1745, or 40 % more energy
 
 
 def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:

@@ -133,3 +133,4 @@ def test_points_excluded_leave_out_the_winner() -> None:
     study = dse.Study(**{**STUDY, "axes": {"threads": range(1, 100_001)}})
     best = study.optimum(maximize="ms_throughput", method="certified")
     assert best.attrs["points_excluded"] <= 99_999
+    assert best.attrs["points_visited"] + best.attrs["points_excluded"] == 100_000

@@ -226,12 +226,13 @@ def test_a_machine_without_units_for_the_type_is_refused() -> None:
 
 
 def test_the_bottleneck_follows_from_the_shape() -> None:
-    def bound(m: int, n: int, k: int) -> str:
-        ds = dse.evaluate("gemm", machine="h100_sxm", m=m, n=n, k=k, outputs=["gemm_bound"])
+    def bound(m: int, n: int, k: int, machine: str = "h100_sxm") -> str:
+        ds = dse.evaluate("gemm", machine=machine, m=m, n=n, k=k, outputs=["gemm_bound"])
         return str(ds.dse.labels("gemm_bound").values)
 
     shapes = ((8192, 8192, 8192), (1, 8192, 8192), (64, 64, 64), (64, 64, 65536), (8192, 8192, 8))
-    assert [bound(*shape) for shape in shapes] == ["tensor", "memory", "start", "tiles", "output"]
+    assert [bound(*shape) for shape in shapes] == ["power", "memory", "start", "tiles", "output"]
+    assert bound(8192, 8192, 8192, "a100_80") == "tensor"
 
 
 def test_the_floor_follows_multiprocessors_and_clock() -> None:

@@ -251,6 +251,13 @@ def test_refused(spec: Any, message: str) -> None:
         axis(spec)
 
 
+def test_a_formula_belongs_under_set() -> None:
+    """An axis has one value for all machines; a formula has one for each."""
+    way = r'of seconds_per_joule, .*: give it under \[set\] \(power_limit_share = "300 W'
+    with pytest.raises(DseError, match=way):
+        parse_axis("power_limit_share", ["300 W * seconds_per_joule", 1], TABLE)
+
+
 @pytest.mark.parametrize(
     ("name", "ends", "dense"),
     [
