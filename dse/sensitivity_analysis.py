@@ -73,11 +73,9 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
     roots = [graph.flatten(parse(text, quantities)) for text in formulas]
     rules = [graph.flat_condition(c) for c in graph.conditions if c.is_rule]
     names = references(*roots, *rules)
-    needed = graph.ancestors(names)
-    known = [name for name in needed & leaves.keys() if point.keys() >= {*leaves[name].axes}]
-    here = {name: leaf_at(leaves[name], point) for name in known}  # statistics remove axes
-    labels = {label_index_name(axis) for axis in grid.axes}
-    behind = graph.ancestors(references(*roots)) - labels
+    known = graph.ancestors(names) & leaves.keys()  # without those over axes of statistics
+    here = {n: leaf_at(leaves[n], point) for n in known if point.keys() >= {*leaves[n].axes}}
+    behind = graph.ancestors(references(*roots)) - {label_index_name(a) for a in grid.axes}
     inputs = tuple(
         name
         for name, definition in graph.definitions.items()
@@ -94,14 +92,13 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
     for name, place, to in zip(inputs, places, steps, strict=True):
         values[name][place] = to
         allowed[place] = quantities[name].domain.is_inside(to)
-        for first in (place.start, place.start + 2):  # smaller, and larger inputs
-            side = slice(first, first + 2)
+        for side in (slice(place.start, place.stop - 2), slice(place.start + 2, place.stop)):
             moved = {name: Leaf(axes=("step",), array=values[name][side])}
             try:
                 moved = recompute_tables(graph, here, moved) if allowed[side].all() else {}
             except DseError as error:
                 allowed[side] = False
-                notes.append(f"no elasticity by {name} towards {values[name][first]:g}: {error}")
+                notes.append(f"no elasticity by {name} towards {moved[name].array[0]:g}: {error}")
             for table in moved.keys() & values.keys():
                 values[table][side] = moved[table].array
                 failed = dict.fromkeys(moved[table].failures.values())
@@ -116,8 +113,7 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
         for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
             x, whole = values[name], quantities[name].domain.whole
             sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
-    uses = [graph.ancestors(references(root)) for root in roots]
-    sides[:, [not each.isdisjoint(graph.statistics) for each in uses]] = np.nan
+    sides[:, [bool(graph.ancestors(references(r)) & {*graph.statistics}) for r in roots]] = np.nan
     return Elasticities(inputs, np.array([base[n] for n in inputs]), at_point, sides, notes)
 
 

@@ -32,11 +32,10 @@ class Model(DisplayMixin, EquationSet):
         tables = []
         for title in ("inputs", "switches", "outputs"):
             rows = []
-            for row in data[title]:
-                default = (row["default"], row["unit"]) if "default" in row else None
-                labels = f" ({', '.join(row['labels'])})" if "labels" in row else ""
-                first = [row[key] for key in ("name", "symbol", "unit")]
-                rows.append([*first, default, row["meaning"] + labels])
+            for q in data[title]:
+                default = (q["default"], q["unit"]) if "default" in q else None
+                labels = f" ({', '.join(q['labels'])})" if "labels" in q else ""
+                rows.append([q["name"], q["symbol"], q["unit"], default, q["meaning"] + labels])
             head = ("quantity", "symbol", "unit", "default", "meaning")
             tables.append(Table(title=title, columns=head, rows=rows))
         rows = []

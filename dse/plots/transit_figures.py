@@ -117,7 +117,6 @@ def transit(
         advised, values = _apply_move(model, entries, point, move, here)
         states.append(_trace_state(model, {**point, **values}, entries))
         text += _effect_text(here, states[1], advised, values)
-    # a move has a long title and a long legend, which large text makes longer
     ax = axes_of(ax, 6.4, 4.2 + 3 * (font_scale() > 1) * (len(states) - 1))
     for state in states:
         _draw_state(ax, state, is_after=state is not here)
@@ -137,7 +136,6 @@ def transit(
     throughput = here.ds["ms_throughput"]
     format_axis(ax.yaxis, throughput, axis_label(throughput) + " [1/cycle]")
     symbols = load_model("transit").symbols_by_name
-    # a no-break space keeps a symbol and its value on one line
     inputs = ", ".join(f"{symbols[name]}\xa0=\xa0{here[name]:.4g}" for name in _INPUTS)
     set_title(ax, f"{text}\n{inputs}")
     add_legend(ax, at_bottom=True, ncols=2)
