@@ -256,9 +256,11 @@ def _use_style(ctx: click.Context, _option: Any, style: str | None) -> None:
     """Apply a style sheet, of matplotlib, of dse.plots or a file, until the command ends."""
     if style is None:
         return
-    from matplotlib import style as styles
-
     from dse import plots
+    from dse.plots.style import font_scale
+
+    font_scale()  # refuses without matplotlib
+    from matplotlib import style as styles
 
     own = {path.stem: path for path in Path(plots.__file__).parent.glob("*.mplstyle")}
     known = [*own, "default", *styles.available]

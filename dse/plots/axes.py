@@ -44,11 +44,9 @@ LINEAR = "<linear>"
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
     """Return an empty figure, larger if the font is; DseError names the package that is missing."""
-    try:
-        from dse.plots.notebook_figure import NotebookFigure
-    except ImportError as error:
-        raise DseError("figures need matplotlib: pip install matplotlib") from error
     grown = max(1.0, font_scale()) ** 0.5  # text still grows more than the figure
+    from dse.plots.notebook_figure import NotebookFigure
+
     return NotebookFigure(figsize=(grown * width, grown * height), layout="constrained")
 
 

@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from symbolic.errors import DseError
+
 #: Colour map for values: perceptually uniform, and monotone in brightness when printed in grey.
 UNIFORM = "viridis"
 
@@ -126,7 +128,13 @@ def _nth_style(place: int, free: Sequence[int]) -> Style:
 
 
 def font_scale() -> float:
-    """Return the font size of matplotlib's style, relative to the default size of 10 points."""
-    from matplotlib import rcParams
+    """Return the font size of matplotlib's style, relative to the default size of 10 points.
 
+    Raises:
+        DseError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rcParams
+    except ImportError as error:
+        raise DseError("a figure needs matplotlib: pip install '.[plot]' in the clone") from error
     return float(rcParams["font.size"] / 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -364,3 +365,13 @@ def test_a_column_of_rows_becomes_an_axis_by_the_command_of_the_error(
     run(*command.replace("ROWS", "rows").split())
     run(*words, "b.png", "GRID.zarr")
     assert (tmp_path / "b.png").is_file()
+
+
+@pytest.mark.parametrize("style", [(), ("--style", "slides")])
+def test_a_figure_without_matplotlib_names_the_extra(
+    run: Run, monkeypatch: pytest.MonkeyPatch, style: tuple[str, ...]
+) -> None:
+    for name in [n for n in sys.modules if n.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    arguments = ("plot", "lines", "study.toml", "--quantity", "time", "--out", "a.png", *style)
+    assert "a figure needs matplotlib: pip install '.[plot]'" in run(*arguments, status=2).stderr
