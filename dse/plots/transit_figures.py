@@ -221,7 +221,7 @@ def _effect_text(before: _State, after: _State, advised: Move | None, values: An
     verb = "raised" if after[first] >= before[first] else "lowered"
     text = f"; {' + '.join(values)} {verb} from {ends}"
     if advised is not None and advised.next_bound:
-        text += f", then {advised.next_bound} bound"
+        text += f", the border to {advised.next_bound} bound"
     gains = [after[rate] / before[rate] for rate in ("ms_throughput", "cs_throughput")]
     texts = [f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}" for gain in gains]
     is_same = [abs(gain - 1) < _SAME_TOLERANCE for gain in gains]
