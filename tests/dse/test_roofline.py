@@ -109,7 +109,7 @@ def test_four_machines_are_drawn_in_two_rows() -> None:
         figure = plots.roofline([], machines=machines).figure
         assert [panel.get_title() for panel in figure.axes] == machines
         sizes = figure.get_size_inches()  # type: ignore[union-attr]
-        assert sizes.tolist() == pytest.approx([6.4 * wide, 4.8 * high])
+        assert sizes.tolist() == pytest.approx([7.4 * wide, 4.8 * high])
 
 
 def test_marks_of_the_caches_differ_and_ceilings_have_units(analysis: Any) -> None:
