@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -347,15 +348,15 @@ def test_idle_power_is_assumed_where_it_is_not_measured() -> None:
     assert high > 2 * float(ds.time)  # 0.3 - 0.27 is left of 0.3 - 0.1745, or 40 % more energy
 
 
-def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
-    """The energy per instruction is fitted to n-body; in other kernels, bytes draw power, too."""
+def test_the_energy_of_instructions_and_bytes_gives_the_power_of_kernels() -> None:
+    """The energies of bytes are fitted to these kernels; that of an instruction to n-body alone."""
     folder = Path("docs/gpu-validation")
     power = pd.read_csv(folder / "kernel-power-h100.csv").fillna({"defines": ""})
     counted = pd.read_csv("docs/counted-kernels.csv").fillna({"defines": ""})
     keys = ["kernel", "defines", "problem", "block_x", "block_y"]
     rows = power.merge(counted.drop_duplicates(keys), on=keys, suffixes=(" [s]", ""))
     assert len(rows) == len(power) == 12
-    shares = {}
+    off, baseline = {}, {}
     for row in rows.to_dict("records"):
         given = {n: row[n] for n in counted.columns if n not in (*keys, "time")}
         ds = dse.evaluate(
@@ -364,12 +365,14 @@ def test_the_energy_of_instructions_is_a_part_of_the_power_of_kernels() -> None:
             outputs=["dynamic_energy"],
             **{**given, "mem_strength": max(1, given["mem_strength"])},
         )
-        shares[row["kernel"]] = (
-            float(ds.dynamic_energy) / row["time [s]"] / (row["power [W]"] - 128)
-        )
-    assert shares.pop("nbody") == pytest.approx(1, abs=0.01)
-    assert 0.6 < shares.pop("gemm") < 0.8  # shared memory draws power, too; in others, DRAM
-    assert all(0.1 < share < 0.55 for share in shares.values()), shares
+        watts = 128 + float(ds.dynamic_energy) / row["time [s]"]
+        off[row["kernel"]] = abs(watts / row["power [W]"] - 1)
+        others = power["power [W]"][power.kernel != row["kernel"]].median()
+        baseline[row["kernel"]] = abs(others / row["power [W]"] - 1)
+    assert off.pop("spmv_csr") > 0.3  # gathers move more bytes than are counted
+    assert off.pop("gemm_mma") > 0.2  # the energy of tensor units is not counted
+    assert median(off.values()) < 0.06 < 0.09 < median(baseline.values())
+    assert max(off.values()) < 0.2
 
 
 def test_no_roof_or_frame_crosses_the_name_of_a_ceiling(analysis: Any) -> None:
