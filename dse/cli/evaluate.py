@@ -29,7 +29,7 @@ study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", typ
 #: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
 #: Above this number of assumed inputs, only their names are printed.
-_MAX_ASSUMED = 12
+_MAX_ASSUMED = 16
 #: A jump is near a configuration if a quantity has to change by at most this share.
 _NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"

@@ -267,6 +267,7 @@ def test_the_power_limit_slows_products_of_a_small_board() -> None:
     limited, free = evaluate("l4"), evaluate("l4", power_limit_share=100)
     assert 1.8 < float(limited.time / free.time) < 3.3
     energy = 10_240 * 256 * 10_001 * 12.15e-12  # by hand: 10.4 pJ on an A100, 13.9 on an H100
+    energy += 10_240 * 1024 * (56 + 65.5) * 1e-12  # 61 and 70 pJ a byte of DRAM
     assert float(limited.dynamic_energy) == pytest.approx(energy)
     assert float(limited.power_time) == pytest.approx(energy / (72 * (1 - 0.1745)))
     assert float(limited.time) == float(limited.power_time)
@@ -331,7 +332,7 @@ def test_the_power_limit_is_the_bottleneck_only_where_it_is_reached() -> None:
     assert {"power_limit_share", "instruction_energy", "idle_power_share"} <= {*moves}
     assert "board_power" not in moves  # the same move as power_limit_share
     raised = moves["power_limit_share"]
-    assert (raised.next_bound, raised.gain) == ("latency", pytest.approx(1.268, rel=1e-3))
+    assert (raised.next_bound, raised.gain) == ("latency", pytest.approx(1.277, rel=1e-3))
 
 
 def test_idle_power_is_assumed_where_it_is_not_measured() -> None:
