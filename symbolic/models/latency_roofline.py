@@ -329,7 +329,7 @@ def power_bound_time(unlimited_time, power_time):
 @equation(source="energy over time, and idle power; without tensor units")
 def average_power(dynamic_energy, time, idle_power_share, board_power):
     """Mean power of the board during the launch. [W]"""
-    return idle_power_share * board_power + dynamic_energy / time
+    return idle_power_share * board_power + divide(dynamic_energy, time, at_zero=0.0)
 
 
 @equation(source="by definition")
