@@ -651,6 +651,36 @@ def test_a_roofline_compares_the_machines(
 
 
 @needs_chromium
+@pytest.mark.parametrize("wide", [390, 1440])
+def test_a_roofline_compares_the_pipe_that_the_kernel_uses(
+    wide: int, page: Browser, tmp_path: Path
+) -> None:
+    """The FP32 peak of the L40S is above that of the H100, its DRAM is slower."""
+    options = TWO_MACHINES | {"workload": str(ROOT / "examples/kernels/options.toml")}
+    page.size(wide, 900)
+    page.open(Study(**options).explore(tmp_path / "page.html").as_uri())
+    texts = page.run("[...document.querySelectorAll('#figure text')].map((one) => one.textContent)")
+    assert {"h100_sxm: DRAM 3352 GB/s", "l40s: DRAM 864 GB/s, FP32 91.6"} <= {*texts}
+    assert {"FP32 66.9", "options", "l40s"} <= {*texts}
+    other, y, pipe = page.run(
+        """(() => { const c = explorer.drawn({ width: 760, height: 460 }), thin = c.marks.find((one) =>
+        one.includes('stroke-width="1.2"')); return [thin, c.up(91.6), c.up(66.9)]; })()"""
+    )
+    assert y < pipe
+    assert float(re.findall(r" ([\d.]+)\"", other)[0]) == pytest.approx(y, abs=0.5)
+    note = page.run("document.getElementById('figure-note').textContent")
+    assert "Predicted by the model alone; dse analyze adds the measured error." in note
+    assert "Thick: the peak of FP32" in note
+    labels = page.run(
+        """[...document.querySelectorAll("#figure g text")].map((one) => one.getBBox())
+        .map(({ x, y, width, height }) => [x, y, x + width, y + height])"""
+    )
+    for (left, top, right, bottom), other_box in itertools.combinations(labels, 2):
+        apart = right <= other_box[0] or other_box[2] <= left
+        assert apart or bottom - 4 <= other_box[1] or other_box[3] - 4 <= top
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     ("over", "by"), [("mem_bandwidth", "n_sms"), ("l2_latency", "bandwidth_share")]
 )
