@@ -105,6 +105,11 @@ def _model_path(name: str, base: Path | None) -> Path:
             raise DseError(f"the model file {name!r} does not exist (looked at {path})")
         return path
     result = _model_paths()
+    if name.endswith(".toml"):
+        raise UnknownNameError(
+            f"{name!r} is no model: a .toml file is a study, for dse run {name} or, at one "
+            f"configuration, dse explain {name}"
+        )
     if name not in result:
         raise UnknownNameError(
             f"{name!r} is no model{model_hint(name, result)}; there are: "
