@@ -904,6 +904,12 @@ def test_the_command_writes_a_page_and_replaces_no_other(tmp_path: Path, monkeyp
     assert done.exit_code == 0, done.output
     assert Path("mwp_cwp.html").is_file()
     assert run(main, ["explore", str(TOUR), "threads=4"]).exit_code == 2
+    plain = [f"{name}={value}" for name, value in PLAIN_ROOFLINE["set"].items()]
+    done = run(main, ["explore", "roofline", "machine=h100_sxm,l40s", *plain[:-2], "work_flops=1e9",
+                      "vector_flops=1e9", "vector_fp64_flops=0"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "left out: attained_flops needs time: set it" in done.output
+    assert '"roofline":{' in Path("roofline.html").read_text()
     Path("rows.csv").write_text("threads,time [ms]\n32,4\n64,2\n")
     assert run(main, ["explore", "rows.csv"]).exit_code == 0
     assert "time" in Path("rows.html").read_text()
