@@ -663,7 +663,8 @@ def test_a_roofline_compares_the_pipe_that_the_kernel_uses(
     assert {"h100_sxm: DRAM 3352 GB/s", "l40s: DRAM 864 GB/s, FP32 91.6"} <= {*texts}
     assert {"FP32 66.9", "options", "l40s"} <= {*texts}
     other, y, pipe = page.run(
-        """(() => { const c = explorer.drawn({ width: 760, height: 460 }), thin = c.marks.find((one) =>
+        """(() => { const c = explorer.drawn({ width: 760, height: 460 });
+        const thin = c.marks.find((one) =>
         one.includes('stroke-width="1.2"')); return [thin, c.up(91.6), c.up(66.9)]; })()"""
     )
     assert y < pipe
