@@ -47,9 +47,8 @@ def cite(source: Any, *more: Any) -> Answer:
         more: Further sources, whose references are merged.
 
     Returns:
-        Answer: ``str(answer)`` is the BibTeX, the papers that most sources name first, this tool
-        last. ``data`` has ``entries`` with all their sources, and ``others``: sources that name no
-        publication.
+        Answer: ``str(answer)`` is the BibTeX, the papers that most sources name first. ``data`` has
+        ``entries`` with all their sources, and ``others``: sources that name no publication.
 
     Raises:
         DseError: The source is none of these.

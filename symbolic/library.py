@@ -106,10 +106,7 @@ def _model_path(name: str, base: Path | None) -> Path:
         return path
     result = _model_paths()
     if name.endswith(".toml"):
-        raise UnknownNameError(
-            f"{name!r} is no model: a .toml file is a study, for dse run {name} or, at one "
-            f"configuration, dse explain {name}"
-        )
+        raise UnknownNameError(f"{name!r} is no model but a study: dse explain {name}, or dse run")
     if name not in result:
         raise UnknownNameError(
             f"{name!r} is no model{model_hint(name, result)}; there are: "

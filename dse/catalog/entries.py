@@ -246,9 +246,8 @@ def _find(kind: str, name: str, folder: PathBase) -> Path:
     if name.endswith(".toml"):
         path = absolute_path(allowed_path(name, folder, f"{kind} file"))
         if not path.is_file():
-            relative = ": paths are relative to the study file" * isinstance(folder, FileScope)
-            text = f"the {kind} file {name!r} does not exist (looked for {path}){relative}"
-            raise DseError(text)
+            hint = ": paths are relative to the study file" * isinstance(folder, FileScope)
+            raise DseError(f"the {kind} file {name!r} does not exist (looked for {path}){hint}")
         return path
     known = entry_paths(kind)
     paths = known.get(name.lower(), [])

@@ -76,9 +76,7 @@ def explore(
         page = dse.explore(of, path, title=title, note=note)
     size = page.stat().st_size
     text = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
-    notes = [
-        f"left out: {lacking_text(n, lines, at.get('machine'))}" for n, lines in lacking.items()
-    ]
+    notes = [f"left out: {lacking_text(*each, at.get('machine'))}" for each in lacking.items()]
     return Answer(title=text, notes=notes, data={"page": page, "bytes": size})
 
 

@@ -43,7 +43,7 @@ OCCUPANCY = (
 TRANSIT = (
     switch("supply", "sharp smooth", "shape of the memory supply curve"),
     row("threads", "", POS, "threads of the machine (n)", (1, 4096)),
-    row("intensity", "cycle", POS, "operations between two requests (Z), one a cycle", (1, 1000)),
+    row("intensity", "cycle", POS, "computation between two requests (Z)", (1, 1000)),
     resource("max_threads", "", COUNT1, "most threads of the machine (n)", (32, 4096)),
     resource("lanes_width", "", POS, "lanes that compute at once (M)", (1, 512)),
     cost("arithmetic_latency", "cycle", POS, "cycles an operation keeps its thread", (1, 50), 1),
