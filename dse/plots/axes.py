@@ -147,7 +147,8 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
 
         def label(value: float, _: int) -> str:
             one_prefix = f"{value / factor:.6g} {letters}{unit}"  # unless the scale has decades
-            return several(value) if axis.get_scale() == "log" or not value else one_prefix
+            has_decades = axis.get_scale() == "log" and not math.isnan(value)
+            return several(value) if has_decades or not value else one_prefix
 
         axis.set_major_formatter(FuncFormatter(label))
         words = words.removesuffix(f"[{unit}]").rstrip()  # the number at each tick has the unit
