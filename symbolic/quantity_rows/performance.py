@@ -31,7 +31,7 @@ OCCUPANCY = (
     row("blocks_by_registers", "", RESULT, "blocks that registers allow", (1, 32)),
     row("blocks_by_threads", "", RESULT, "blocks that the thread and warp limits allow", (1, 32)),
     row("active_blocks_per_sm", "", COUNT0, "blocks resident on one SM", (1, 16)),
-    row("warps_per_sm", "", NONNEG, "warps resident on one SM (N)", (1, 64)),
+    row("warps_per_sm", "", NONNEG, "warps resident on one SM (N_SM)", (1, 64)),
     row("occupancy", "", SHARE, "resident warps over their maximum number", (0.1, 1)),
     row("limiter", "", COUNT0, "limit of the resident blocks"),
     row("shared_mem_needed", "B", COUNT0, "shared memory that a block uses", (0, 16384)),
@@ -43,7 +43,7 @@ OCCUPANCY = (
 TRANSIT = (
     switch("supply", "sharp smooth", "shape of the memory supply curve"),
     row("threads", "", POS, "threads of the machine (n)", (1, 4096)),
-    row("intensity", "cycle", POS, "operations between two requests (Z), one a cycle", (1, 1000)),
+    row("intensity", "cycle", POS, "computation between two requests (Z)", (1, 1000)),
     resource("max_threads", "", COUNT1, "most threads of the machine (n)", (32, 4096)),
     resource("lanes_width", "", POS, "lanes that compute at once (M)", (1, 512)),
     cost("arithmetic_latency", "cycle", POS, "cycles an operation keeps its thread", (1, 50), 1),

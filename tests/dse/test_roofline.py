@@ -113,6 +113,25 @@ def test_four_machines_are_drawn_in_two_rows() -> None:
         assert sizes.tolist() == pytest.approx([7.4 * wide, 4.8 * high])
 
 
+def test_panels_of_a_slide_are_below_each_other(analysis: Any) -> None:
+    """Side by side, a slide would shrink their text."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"font.size": 16}):
+        panels = plots.roofline(analysis).figure.axes
+    boxes = [panel.get_position() for panel in panels]
+    assert boxes[0].y0 > boxes[1].y1
+    assert boxes[0].x0 == pytest.approx(boxes[1].x0, abs=0.02)
+
+
+def test_a_predicted_time_is_named_as_one(analysis: Any) -> None:
+    words = "predicted by the model alone; dse analyze adds the measured error"
+    titles = [each.get_legend().get_title() for each in plots.roofline(analysis).figure.axes]
+    assert {title.get_text() for title in titles} == {words}
+    measured = plots.roofline(PROFILE, machines="a100_80").get_legend()
+    assert measured.get_title().get_text() in ("", "None")
+
+
 def test_marks_of_the_caches_differ_and_ceilings_have_units(analysis: Any) -> None:
     for panel in plots.roofline(analysis).figure.axes:
         marks = {str(line.get_label()): line for line in panel.get_lines()}
