@@ -23,7 +23,8 @@ defaults that add no cost: the bytes of a cache default to the bytes of the next
 Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
-next level, a larger share of each request misses the cache.
+next level, a larger share of each request misses the cache. With fewer ``imad_insts`` among as many
+``int_insts``, the integer units have more work.
 """
 
 import math

@@ -861,7 +861,8 @@ def test_each_figure_takes_an_axes_and_returns_it() -> None:
 
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "dse.plots.notebook_figure", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for name in [n for n in sys.modules if n.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(dse.DseError, match=r"pip install matplotlib"):
         plots.transit(threads=450, intensity=200, **POINT)
 
