@@ -331,13 +331,17 @@ def limiting_time(throughput_time, latency_bound_time, power_bound_time):
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def least_time(
     launch_warps, warp_size, fp_insts, fp_fused_insts, cores_per_sm, busy_sms, core_clock,
-    fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
+    imad_insts, int_time, fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
 ):  # fmt: skip
-    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]"""
+    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]
+
+    Without ``imad_insts``, ``int_insts`` may hold instructions of the FP32 pipe, and sets no bound.
+    """
     operations = launch_warps * warp_size * (fp_insts + fp_fused_insts)
     single = operations / (2 * cores_per_sm * busy_sms * core_clock)
     beyond = maximum(dram_bytes - l2_size, 0)
-    return maximum(maximum(single, beyond / mem_bandwidth), maximum(fp64_time, tensor_time))
+    pipes = maximum(maximum(single, where(imad_insts > 0, int_time, 0)), fp64_time)
+    return maximum(maximum(pipes, tensor_time), beyond / mem_bandwidth)
 
 
 @equation(
