@@ -12,8 +12,9 @@ to 11 %, but the choices in two tuning spaces get worse: the 90th percentile of 
 instead of 1.11.
 
 The power limit of the board lengthens a launch only if the launch would draw more: then the time is
-the energy of instructions and bytes over the power that idle power leaves. The energy of tensor
-units (see ``gemm``) is not counted. An energy does not depend on the clock, as nobody
+the energy of the instructions over the power that idle power leaves. Bytes are left out: if they
+draw too much, a board lowers the clock of its cores, which kernels limited by memory hardly feel.
+``average_power`` counts them, but not tensor units (see ``gemm``). An energy does not depend on the clock, as nobody
 publishes the voltage curves of these boards: under a power limit, the fastest clock is never worse.
 On a P100, the median energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz,
 and 50 % at 1.33 GHz.
@@ -206,25 +207,15 @@ def atomic_time(counted_warps, atomic_words, atomic_bytes, atomic_cycles, core_c
     return shares * atomic_cycles / core_clock
 
 
-@equation(source="Choi 2013, energy of operations and of bytes")
-def dynamic_energy(
-    launch_warps,
-    warp_size,
-    total_insts,
-    instruction_energy,
-    l2_bytes,
-    l2_byte_energy,
-    dram_bytes,
-    dram_byte_energy,
-):
-    """Energy of the instructions of the launch, and of the bytes of the L2 cache and of DRAM. [J]"""
-    instructions = launch_warps * warp_size * total_insts * instruction_energy
-    return instructions + l2_bytes * l2_byte_energy + dram_bytes * dram_byte_energy
+@equation(source="Choi 2013, energy of operations")
+def dynamic_energy(launch_warps, warp_size, total_insts, instruction_energy):
+    """Energy of the instructions of the launch. [J]"""
+    return launch_warps * warp_size * total_insts * instruction_energy
 
 
 @equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
 def power_time(dynamic_energy, seconds_per_joule, power_limit_share, idle_power_share):
-    """Time in which the power limit of the board allows the energy of the launch. [s]"""
+    """Time in which the power limit of the board allows the energy of the instructions. [s]"""
     left = maximum(power_limit_share - idle_power_share, 0)
     needed = dynamic_energy * seconds_per_joule
     return where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
@@ -327,10 +318,20 @@ def power_bound_time(unlimited_time, power_time):
     return where(power_time > unlimited_time, power_time, 0.0)
 
 
-@equation(source="energy over time, and idle power; without tensor units")
-def average_power(dynamic_energy, time, idle_power_share, board_power):
+@equation(source="Choi 2013, energy roofline: operations, bytes and idle power; no tensor units")
+def average_power(
+    dynamic_energy,
+    l2_bytes,
+    l2_byte_energy,
+    dram_bytes,
+    dram_byte_energy,
+    time,
+    idle_power_share,
+    board_power,
+):
     """Mean power of the board during the launch. [W]"""
-    return idle_power_share * board_power + divide(dynamic_energy, time, at_zero=0.0)
+    energy = dynamic_energy + l2_bytes * l2_byte_energy + dram_bytes * dram_byte_energy
+    return idle_power_share * board_power + divide(energy, time, at_zero=0.0)
 
 
 @equation(source="by definition")
@@ -342,13 +343,17 @@ def limiting_time(throughput_time, latency_bound_time, power_bound_time):
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def least_time(
     launch_warps, warp_size, fp_insts, fp_fused_insts, cores_per_sm, busy_sms, core_clock,
-    fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
+    imad_insts, int_time, fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
 ):  # fmt: skip
-    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]"""
+    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]
+
+    Without ``imad_insts``, ``int_insts`` may hold instructions of the FP32 pipe, and sets no bound.
+    """
     operations = launch_warps * warp_size * (fp_insts + fp_fused_insts)
     single = operations / (2 * cores_per_sm * busy_sms * core_clock)
     beyond = maximum(dram_bytes - l2_size, 0)
-    return maximum(maximum(single, beyond / mem_bandwidth), maximum(fp64_time, tensor_time))
+    pipes = maximum(maximum(single, where(imad_insts > 0, int_time, 0)), fp64_time)
+    return maximum(maximum(pipes, tensor_time), beyond / mem_bandwidth)
 
 
 @equation(
