@@ -374,7 +374,7 @@ LATENCY_ROOFLINE = (
     row("power_time", "s", RESULT, "time in which the power limit allows the energy"),
     row("unlimited_time", "s", RESULT, "run time without a power limit"),
     row("power_bound_time", "s", RESULT, "power_time if the power limit is reached, otherwise 0"),
-    row("average_power", "W", RESULT, "mean power of the board, without bytes and tensor units"),
+    row("average_power", "W", RESULT, "mean power of the board, without memory and tensor units"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, latency, or power"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("least_time", "s", RESULT, "time at the printed rates of operations and of DRAM"),
