@@ -71,8 +71,8 @@ class Prediction:
 
     def shares(self, number: int) -> dict[str, float]:
         """Return the share of each limit in the time of a variant, the largest first."""
-        known = {name: float(shares[number]) for name, shares in self.limits.items()}
-        return dict(sorted(known.items(), key=lambda item: -item[1]))
+        known = ((name, float(shares[number])) for name, shares in self.limits.items())
+        return dict(sorted(known, key=lambda item: -item[1]))
 
     def label(self, name: str, number: int) -> str:
         """Return a quantity of a variant that has labels, such as the limit of the occupancy."""

@@ -288,7 +288,6 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
         result = best_on_interrupt(lambda: dse.optimum(source, **query, **limits))
     answer = certified_answer(result, source, options["gap"])
     rows = answer.data["rows"]
-    # no configuration: a place in a shorter list, or values of ``per`` without one at this place
     rows[:] = [r for r in rows if r.get("feasible", True) or not (at or r.get("rank", 1) > 1)]
     answer = select_rows(answer, rows)
     if isinstance(source, StudyData):

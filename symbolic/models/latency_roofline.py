@@ -14,8 +14,8 @@ instead of 1.11.
 The power limit of the board lengthens a launch only if the launch would draw more: then the time is
 the energy of the instructions over the power that idle power leaves. Bytes are left out: if they
 draw too much, a board lowers the clock of its cores, which kernels limited by memory hardly feel.
-``average_power`` counts them, but not tensor units (see ``gemm``). An energy does not depend on the clock, as nobody
-publishes the voltage curves of these boards: under a power limit, the fastest clock is never worse.
+``average_power`` counts them, but not tensor units (see ``gemm``). An energy does not depend on the
+clock, as nobody publishes the voltage curves of these boards: the fastest clock is never worse.
 On a P100, the median energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz,
 and 50 % at 1.33 GHz.
 

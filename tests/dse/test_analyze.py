@@ -160,11 +160,11 @@ def test_a_table_of_machines_has_the_moves_that_gain_most() -> None:
 
     best = dse.analyze(KERNELS / "triad.toml", "a100_80", block=256, moves=False).best
     bandwidth = move("designer", "mem_bandwidth", 2.05)
-    found = {
-        name: replace(best, machine=name, moves=(bandwidth, move("programmer", "ilp", gain)))
+    machines = tuple(
+        replace(best, machine=name, moves=(bandwidth, move("programmer", "ilp", gain)))
         for name, gain in {"small": 1.03, "large": 1.06}.items()
-    }
-    text = str(Analysis(subject="triad", answers=tuple(found.values())))
+    )
+    text = str(Analysis(subject="triad", answers=machines))
     lines = text.partition("best moves on each machine")[2].partition("\n\n")[0].splitlines()[1:]
     designer = "raise mem_bandwidth: 2.05 times faster (designer)"
     programmer = "raise ilp: 1.06 times faster (programmer)"
