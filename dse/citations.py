@@ -54,7 +54,7 @@ def cite(source: Any, *more: Any) -> Answer:
         DseError: The source is none of these.
 
     >>> [entry["key"] for entry in cite("transit").data["entries"]]
-    ['simt-dse', 'li2015']
+    ['li2015', 'simt-dse']
     """
     cited: dict[tuple[Any, ...], list[str]] = {}
     others = []
@@ -67,7 +67,7 @@ def cite(source: Any, *more: Any) -> Answer:
     keys = Counter[str]()
     entries: list[dict[str, Any]] = []
     rows = sorted(cited.items(), key=lambda row: (row[0][1] in ("misc", "manual"), -len(row[1])))
-    for (key, kind, *fields), names in sorted(rows, key=lambda row: row[0][0] != "simt-dse"):
+    for (key, kind, *fields), names in sorted(rows, key=lambda row: row[0][0] == "simt-dse"):
         keys[key] += 1
         unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
         entries.append({"key": unique, "type": kind, "fields": dict(fields), "cited_as": names})

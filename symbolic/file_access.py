@@ -66,8 +66,8 @@ class FileScope:
             if not is_within(place, [self.root, *search_folders()]):
                 raise DseError(
                     f"the study names the {what} {name!r}, which lies outside its folder "
-                    f"({str(self.root)!r}) and DSE_PATH, and was not opened: move it below that "
-                    f"folder, or allow its own: DSE_PATH={shlex.quote(str(place.parent))}"
+                    f"({str(self.root)!r}) and DSE_PATH, and was not opened: put it below "
+                    f"the study's folder, or set DSE_PATH={shlex.quote(str(place.parent))}"
                 )
             return place
         folders = search_folders()

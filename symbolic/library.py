@@ -105,6 +105,8 @@ def _model_path(name: str, base: Path | None) -> Path:
             raise DseError(f"the model file {name!r} does not exist (looked at {path})")
         return path
     result = _model_paths()
+    if name.endswith(".toml"):
+        raise UnknownNameError(f"{name!r} is no model but a study: dse explain {name}, or dse run")
     if name not in result:
         raise UnknownNameError(
             f"{name!r} is no model{model_hint(name, result)}; there are: "

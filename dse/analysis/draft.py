@@ -21,6 +21,7 @@ from dse.cuda import kernel
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from dse.study.study import StudyData
 from dse.toml_text import printable_line, toml_key, toml_value
+from dse.verbs.optimum import optimum
 from sweeps.grid.axes import parse_numbers
 from symbolic.answer import value_text
 from symbolic.errors import DseError, check_name, nearest_hint
@@ -98,6 +99,7 @@ def draft_study(subject: str, machine: str, question: str, out: str) -> str:
         }
         try:
             study = StudyData(model=name, machine=machine, workload=other, **about)
+            optimum(study, **about["best"])  # refuses rules of the model that no point meets
         except DseError as error:
             errors.append(f"{name}: {error}")
         else:

@@ -69,6 +69,11 @@ class Prediction:
         """Return a quantity of a variant; NaN if the model does not have it."""
         return float(self.values[name][number]) if name in self.values else float("nan")
 
+    def shares(self, number: int) -> dict[str, float]:
+        """Return the share of each limit in the time of a variant, the largest first."""
+        known = ((name, float(shares[number])) for name, shares in self.limits.items())
+        return dict(sorted(known, key=lambda item: -item[1]))
+
     def label(self, name: str, number: int) -> str:
         """Return a quantity of a variant that has labels, such as the limit of the occupancy."""
         value = self.values[name][number] if name in self.values else np.nan

@@ -33,6 +33,8 @@ _NAMES: Mapping[str, tuple[str, str]] = {
 _MAX_ROWS, _MAX_MOVES = 6, 6
 #: Moves with a smaller gain are not shown.
 _LEAST_GAIN = 1.02
+#: In a table of machines: least gain of a programmer's move that comes first; ratio of tied times.
+_WORTHWHILE, _TIE = 1.05, 1.01
 #: Limits with a smaller share of the time are not shown.
 _LEAST_SHARE = 0.005
 #: Quantity that tables show in the column of the block.
@@ -178,21 +180,23 @@ class Analysis(Report):
         inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
         columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
         columns |= {"code": ""} if any(each.architecture for each in bests) else {}
-        columns |= {"block": "", **{name: _unit(name) for name in inputs}, "best move": ""}
+        columns |= {"block": "", "within 1 %": "", **{name: _unit(name) for name in inputs}}
         limits = [_limit_name(name, 1) for name in names]
-        rows, shares, notes = [], [], []
+        rows, shares, moves, notes = [], [], [], []
         for each, point in zip(bests, points, strict=True):
             times = [each.time_expected, each.time_low, each.time_high, each.time]
             code = [each.architecture] if "code" in columns else []
-            own = [" x ".join(map(str, each.block)), *(point.get(name) for name in inputs)]
-            moves = [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times" for m in _moves(each)]
-            rows.append([each.machine, *times, *code, *own, *(moves[:1] or [""])])
+            same = (e for n, e in enumerate(groups[each.machine], 1) if e.rank == n)  # same problem
+            own = [" x ".join(map(str, each.block)), sum(e.time <= _TIE * each.time for e in same)]
+            rows.append([each.machine, *times, *code, *own, *(point.get(n) for n in inputs)])
+            moves += [[each.machine, text] for text in _best_moves(each)]
             known = (each.limits.get(name) for name in names)
             shares.append([each.machine, *("" if s is None else f"{100 * s:.0f}" for s in known)])
             notes += [[each.machine, t] for t in each.assumed if f" of {each.machine} = " not in t]
         shared = [text for text in bests[0].assumed if all(text in e.assumed for e in bests)]
         tables = [
             Table(title=_TIMES, columns=columns, rows=rows, is_open=True),
+            Table(title="best moves on each machine", rows=moves),
             Table(title=_SHARES, columns=["machine", *limits], rows=shares),
             Table(title="not answered", columns=("machine", "why"), rows=refused),
             Table(title="assumed on each machine", rows=[[text] for text in shared]),
@@ -287,6 +291,14 @@ def _moves(each: AnswerOfVariant) -> list[Move]:
     """Return the moves that gain most, those of the programmer first."""
     moves = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN][:_MAX_MOVES]
     return sorted(moves, key=lambda move: LEVERS.index(move.lever))
+
+
+def _best_moves(each: AnswerOfVariant) -> list[str]:
+    """Return the move that gains most; before it, that of the programmer if it is worthwhile."""
+    best = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN]
+    own = [m for m in best if m.lever == "programmer" and m.end_gain >= _WORTHWHILE]
+    shown = own[:1] + best[: own[:1] != best[:1]]
+    return [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times faster ({m.lever})" for m in shown]
 
 
 def _move_tables(each: AnswerOfVariant) -> list[Table]:

@@ -142,20 +142,20 @@ class Subject:
             raise DseError(f"{self.title}: {variants[0].status}")
         inputs = [{**known_quantities(each.counts), **each.inputs} for each in able]
         prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
-        order = [int(at) for at in np.argsort(prediction.times, kind="stable")]  # NaN comes last
+        unlimited = prediction.values.get("unlimited_time", prediction.times)  # decides ties
+        order = [int(at) for at in np.lexsort((unlimited, prediction.times))]  # NaN comes last
         problems: dict[Any, list[int]] = {}  # variants with other arguments do other work
         for at in sorted(order, key=lambda at: tuple(able[at].arguments.values())):
             if not prediction.status[at]:
                 problems.setdefault(tuple(able[at].arguments.items()), []).append(at)
         answers = []
         for known in problems.values():
-            fastest: dict[str, float] = {}  # of variants that differ only in the machine
-            for at in known:
-                fastest.setdefault(_same_error(able[at]), prediction.times[at])
-            racing = [a for a in known if prediction.times[a] == fastest[_same_error(able[a])]]
+            fastest: dict[str, int] = {}  # of variants that differ only in the machine
+            first = {at: fastest.setdefault(_same_error(able[at]), at) for at in known}
+            racing = [at for at in known if prediction.times[at] == prediction.times[first[at]]]
             chances = dict(zip(racing, errors.best_chances(prediction.times[racing]), strict=True))
             for rank, at in enumerate(known):
-                own = rank, chances.get(at, 0.0)
+                own = rank, chances.get(at, 0.0), prediction.shares(first[at])
                 answers.append(self._answer(entry, able[at], prediction, at, assumed, level, own))
         failed = [(able[at], prediction.status[at]) for at in order if prediction.status[at]]
         failed += [(each, each.status) for each in variants if each.status]
@@ -177,14 +177,13 @@ class Subject:
         at: int,
         assumed: Sequence[str],
         level: float,
-        ranked: tuple[int, float],
+        ranked: tuple[int, float, dict[str, float]],
     ) -> AnswerOfVariant:
-        time, (rank, chance) = float(prediction.times[at]), ranked
-        limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
-        limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
+        time, (rank, chance, causes) = float(prediction.times[at]), ranked
+        limits = prediction.shares(at)
         # a power limit that is not reached has no effect
         bottleneck = next((n for n, share in limits.items() if n != "power" or share >= 1), "")
-        interval = errors.learnt_interval(prediction.model, entry.name, limits, level)
+        interval = errors.learnt_interval(prediction.model, entry.name, causes, level)
         ends = errors.widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         whys = {
             n: w for n, w in variant.counts.get("assumed", {}).items() if n not in self.quantities

@@ -48,7 +48,7 @@ from dse.catalog.entry_file import Value, read_entry_file
 from dse.catalog.models import models
 from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
-from symbolic.file_access import PathBase, allowed_path, nested_scope, search_folders
+from symbolic.file_access import FileScope, PathBase, allowed_path, nested_scope, search_folders
 from symbolic.library import read_text_or_empty
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity, text_unit
@@ -246,7 +246,8 @@ def _find(kind: str, name: str, folder: PathBase) -> Path:
     if name.endswith(".toml"):
         path = absolute_path(allowed_path(name, folder, f"{kind} file"))
         if not path.is_file():
-            raise DseError(f"the {kind} file {name!r} does not exist (looked for {path})")
+            hint = ": paths are relative to the study file" * isinstance(folder, FileScope)
+            raise DseError(f"the {kind} file {name!r} does not exist (looked for {path}){hint}")
         return path
     known = entry_paths(kind)
     paths = known.get(name.lower(), [])

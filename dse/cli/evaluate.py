@@ -29,7 +29,7 @@ study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", typ
 #: Number of rows of an answer that get intervals; in a longer answer, these are the first rows.
 _MAX_INTERVALS = 256
 #: Above this number of assumed inputs, only their names are printed.
-_MAX_ASSUMED = 12
+_MAX_ASSUMED = 16
 #: A jump is near a configuration if a quantity has to change by at most this share.
 _NEAR = 0.1
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
@@ -92,10 +92,10 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     if outputs:
         study = study_from_point(model, at, outputs)
     else:
-        study, lacking = _computable_study(model, at)
+        study, lacking = computable_study(model, at)
     answer = dataset_answer(dse.run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = [*validity_warnings(study._parts), *idle_axes_notes(study.grid())]
-    notes = [_lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
+    notes = [lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
     notes += [f"note: {text}" for text in validity]
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**answer.data, "lacking": texts, "notes": validity}
@@ -109,7 +109,8 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     return replace(answer, tables=[_single_point_table(answer)], notes=notes, data=data)
 
 
-def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
+def lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
+    """Return what an output lacks, and how to give it."""
     names = [line.partition(",")[0] for line in lines]
     known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
     text = f"{output} needs {shorten(names)}"
@@ -120,7 +121,7 @@ def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str
     return f"{text}, or take {able[0]}" if able else text
 
 
-def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, list[str]]]:
+def computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, list[str]]]:
     """Return the study of all outputs that can be computed, and what each other output lacks."""
     from symbolic.errors import GraphError
     from symbolic.library import load_model

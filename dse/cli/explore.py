@@ -9,7 +9,7 @@ import click
 
 import dse
 from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
-from dse.cli.evaluate import parse_point, study_from_point
+from dse.cli.evaluate import computable_study, lacking_text, parse_point
 from dse.cli.options import StudyPath, echo, entry_options, file_option, option, point_argument
 from symbolic.answer import Answer
 
@@ -60,6 +60,7 @@ def explore(
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
         raise InputError(f"{path} exists and is not such a page: name another file with --out")
     of: StudyData | str = source
+    lacking: dict[str, list[str]] = {}
     suffix = Path(source).suffix
     is_data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
     if at and (is_data or suffix == ".toml"):
@@ -69,12 +70,14 @@ def explore(
     if suffix == ".toml":
         read_study(source)  # warns of odd numbers and refuses comparisons
     elif not is_data:
-        of = warn_odd_numbers(study_from_point(source, at))
+        study, lacking = computable_study(source, at)
+        of = warn_odd_numbers(study)
     with input_errors():
         page = dse.explore(of, path, title=title, note=note)
     size = page.stat().st_size
     text = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
-    return Answer(title=text, data={"page": page, "bytes": size})
+    notes = [f"left out: {lacking_text(*each, at.get('machine'))}" for each in lacking.items()]
+    return Answer(title=text, notes=notes, data={"page": page, "bytes": size})
 
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:

@@ -46,7 +46,9 @@ def models(name: str | None, quantity: str | None, latex: bool) -> Any:
     names = dict.fromkeys(name for eq in used for name in (eq.name, *eq.inputs))
     for each in [name for name in names if re.search(r"\\frac|/", written[name])]:
         names |= dict.fromkeys(n for eq in model.variants(each) for n in eq.inputs)
-    rows = [(written[q.name], q.name, q.unit, q.meaning) for q in map(model.quantity, names)]
+    flags = {eq.name: [f"{n} {text}" for n, text in eq.flags.items()] for eq in model.equations}
+    known = {q: "; ".join([q.meaning, *flags.get(q.name, ())]) for q in map(model.quantity, names)}
+    rows = [(written[q.name], q.name, q.unit, meaning) for q, meaning in known.items()]
     if r"\varepsilon" in equations:
         rows.append((r"\varepsilon", "", "", "allowance for rounding errors, 1e-12"))
     head = ("symbol", "name", "unit", "meaning")

@@ -288,9 +288,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
         result = best_on_interrupt(lambda: dse.optimum(source, **query, **limits))
     answer = certified_answer(result, source, options["gap"])
     rows = answer.data["rows"]
-    for axis in {*at} & {*options["per"]}:  # leave out the other values of the axis
-        wanted = {row[axis] for row in rows if row.get("feasible", True)}
-        rows[:] = [row for row in rows if row[axis] in wanted]
+    rows[:] = [r for r in rows if r.get("feasible", True) or not (at or r.get("rank", 1) > 1)]
     answer = select_rows(answer, rows)
     if isinstance(source, StudyData):
         return _add_notes(answer, source, query)

@@ -48,7 +48,7 @@ Variant = Mapping[str, object]
 #: Name of the axis along which shapes of blocks vary; no macro may have this name.
 BLOCK_AXIS = "block"
 _TEXTS = ("assumed",)  # results that are neither numbers nor labels
-_COUNTS_VERSION = "15"  # increased if counts or messages change, to discard older cache entries
+_COUNTS_VERSION = "16"  # increased if counts or messages change, to discard older cache entries
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Additional columns of a table, with their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -238,7 +238,7 @@ def _analyze(
     code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
 ) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs or given:  # reading lines is slow; only data inputs need them
+    if analysis.data_inputs or analysis.assumptions or given:  # their names need lines (slow)
         lines = branch_lines(code, body)
         return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis

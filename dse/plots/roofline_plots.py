@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.evaluation import evaluate
-from dse.plots.axes import add_legend, axes_of, set_title, split_axes, use_log_scale
+from dse.plots.axes import add_legend, axes_of, fold, set_title, split_axes, use_log_scale
 from dse.plots.data import MAX_SERIES
 from dse.plots.style import STYLES, distinct_styles, font_scale, style_of
 from symbolic.answer import value_text
@@ -33,6 +33,7 @@ _MARGIN = 3.0
 #: Two ceilings share a label if their ratio is below this limit.
 _NEAR = 1.25
 _UNITS = ("FLOP/s", "OP/s")  # of floating-point and of integer operations
+_PREDICTED = "predicted by the model alone; dse analyze adds the measured error"
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 7.4, 4.8, 0.16
 
 
@@ -110,8 +111,10 @@ def roofline(
     finite = [place for place in places if place and place < math.inf]
     ends = min(finite) / _MARGIN, max(finite) * _MARGIN
     rows = len(kernels) + (len(row["levels"]) + 3) * (font_scale() > 1)  # in one column
-    high = _PANEL_HEIGHT + _LEGEND_LINE * rows
+    high = _PANEL_HEIGHT + _LEGEND_LINE * (rows + bool(points))
     across = len(names) if len(names) < 4 else math.ceil(len(names) ** 0.5)
+    if font_scale() > 1 and len(names) > 1:  # one below the other: side by side, text would shrink
+        across, high = 1, 0.8 * high
     down = -(-len(names) // across)
     panels = split_axes(axes_of(ax, _PANEL_WIDTH * across, high * down), down, across, len(names))
     for name, panel in zip(names, panels, strict=True):
@@ -125,7 +128,8 @@ def roofline(
         panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
         use_log_scale(panel, "xy")
         _explain_marks(panel, own, row)
-        add_legend(panel, at_bottom=True, ncols=2)
+        note = fold(_PREDICTED, 80) if any(p.times[1] < p.times[2] for p in own) else None
+        add_legend(panel, title=note, at_bottom=True, ncols=2)
     limits = [panel.get_ylim() for panel in panels]
     for name, panel in zip(names, panels, strict=True):
         panel.set(xlim=ends, ylim=(min(limits)[0], max(top for _, top in limits)))

@@ -136,5 +136,7 @@ def font_scale() -> float:
     try:
         from matplotlib import rcParams
     except ImportError as error:
-        raise DseError("a figure needs matplotlib: pip install '.[plot]' in the clone") from error
+        raise DseError(
+            "a figure needs matplotlib: pip install matplotlib (or '.[plot]')"
+        ) from error
     return float(rcParams["font.size"] / 10)

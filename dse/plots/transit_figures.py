@@ -137,7 +137,7 @@ def transit(
     format_axis(ax.yaxis, throughput, axis_label(throughput) + " [1/cycle]")
     symbols = load_model("transit").symbols_by_name
     inputs = ", ".join(f"{symbols[name]}\xa0=\xa0{here[name]:.4g}" for name in _INPUTS)
-    set_title(ax, f"{text}\n{inputs}")
+    set_title(ax, text if move is not None and font_scale() > 1 else f"{text}\n{inputs}")
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
@@ -220,9 +220,11 @@ def _effect_text(before: _State, after: _State, advised: Move | None, values: An
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"
     text = f"; {' + '.join(values)} {verb} from {ends}"
+    gains = [after[rate] / before[rate] for rate in ("ms_throughput", "cs_throughput")]
+    if font_scale() > 1:  # large letters leave no room for the principles
+        return f"{text}: memory x {gains[0]:.3g}, computation x {gains[1]:.3g}"
     if advised is not None and advised.next_bound:
         text += f", the border to {advised.next_bound} bound"
-    gains = [after[rate] / before[rate] for rate in ("ms_throughput", "cs_throughput")]
     texts = [f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}" for gain in gains]
     is_same = [abs(gain - 1) < _SAME_TOLERANCE for gain in gains]
     memory, computation = np.where(is_same, "stays", texts).tolist()

@@ -79,13 +79,19 @@ class ErrorInterval:
 def limit_class(limits: Mapping[str, float]) -> str:
     """Return a kernel's class by its largest limit: dram, l2, latency, launch or compute.
 
-    The power limit is ignored, since instructions and bytes cause it.
+    The power limit counts as ``compute`` where it is reached, or nearly so.
 
-    >>> limit_class({"dram": 0.9, "issue": 0.4}), limit_class({"l1": 0.8, "dram": 0.7})
+    >>> limit_class({"dram": 0.9, "issue": 0.4}), limit_class({"dram": 0.7, "power": 1.0})
     ('dram', 'compute')
     """
-    causes = {name: share for name, share in limits.items() if name != "power"}
-    return _CLASSES.get(max(causes, key=causes.__getitem__), "compute") if causes else ""
+    shares = _effective_shares(limits)
+    return _CLASSES.get(max(shares, key=shares.__getitem__), "compute") if shares else ""
+
+
+def _effective_shares(limits: Mapping[str, float]) -> dict[str, float]:
+    """Return the shares; that of power rises from 0 at ``_NEARLY`` to 1 at the limit."""
+    power = max(0.0, (limits.get("power", 0.0) - _NEARLY) / (1 - _NEARLY))
+    return {name: power if name == "power" else share for name, share in limits.items()}
 
 
 @lru_cache(maxsize=1)
@@ -137,8 +143,8 @@ def learnt_interval(
     classes are nearly tied, the ends are weighted means, so that they do not jump.
     """
     tails, shares = [(1 - level) / 2, 0.5, (1 + level) / 2], dict[str, float]()
-    for name, share in sorted(limits.items(), key=lambda item: -item[1]):
-        shares.setdefault(limit_class({name: share}), share)
+    for name, share in sorted(_effective_shares(limits).items(), key=lambda item: -item[1]):
+        shares.setdefault(_CLASSES.get(name, "compute"), share)
     least = _NEARLY * shares[limit_class(limits)] if limits else 0.0
     near = {n: x - least + _TINY for n, x in shares.items() if n and x >= least} or {"": 1.0}
     classes = [_class_for(model, machine, name) for name in near]
@@ -186,7 +192,7 @@ def with_model_error(
     if not measured:
         return model, None
     limits = limit_quantities(model)
-    limits.pop("power", None)  # as in limit_class
+    limits |= {"power": "power_bound_time"} if limits else {}  # without effect unless reached
     classes = [f"{limit_class({name: 1.0})}_error" for name in limits] or ["kernel_error"]
     levels = np.clip((np.arange(_ERROR_VALUES) + 0.5) / _ERROR_VALUES, *_ERROR_LEVELS)
     errors = {}

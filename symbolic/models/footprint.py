@@ -10,6 +10,10 @@ Before a block reads a byte again, the resident blocks touch about as many disti
 touch in all: the reuse distance. A cache that replaces the least recently used keeps the byte if it
 is at least as large (Mattson 1970). As blocks are at different places, the distance is assumed to
 be uniform between 0.5 and 1.5 times these bytes (errors on an H100: docs/gpu-validation.md).
+
+Not monotone: more resident blocks leave less of the caches to each. So the time may grow with
+``max_warps_per_sm`` and ``registers_per_sm``, and with fewer ``registers_per_thread`` or a smaller
+``reserved_shared_mem_per_block``.
 """
 
 import math

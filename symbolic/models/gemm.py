@@ -157,7 +157,7 @@ def gemm_operation_energy(gemm_unit_energy, tensor_fp16_flops, rated_sms, boost_
 
 @equation(source="Osama 2023: blocks take one tile after another, as those of clusters do")
 def gemm_wave_overlap(multicast_sms):
-    """Share of the wait for the last wave that other work fills. [ratio]"""
+    """Share of the wait for the last wave filled by other work. [ratio]"""
     return where(multicast_sms > 1, 1.0, 0.0)
 
 

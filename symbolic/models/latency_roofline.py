@@ -12,9 +12,10 @@ to 11 %, but the choices in two tuning spaces get worse: the 90th percentile of 
 instead of 1.11.
 
 The power limit of the board lengthens a launch only if the launch would draw more: then the time is
-the energy of the instructions over the power that idle power leaves. The energies of bytes and of
-tensor units (see ``gemm``) are not counted. An energy does not depend on the clock, as nobody
-publishes the voltage curves of these boards: under a power limit, the fastest clock is never worse.
+the energy of the instructions over the power that idle power leaves. Bytes are left out: if they
+draw too much, a board lowers the clock of its cores, which kernels limited by memory hardly feel.
+``average_power`` counts them, but not tensor units (see ``gemm``). An energy does not depend on the
+clock, as nobody publishes the voltage curves of these boards: the fastest clock is never worse.
 On a P100, the median energy of 30 kernels (above 35 W) is 17 % larger at 1.20 GHz than at 1.01 GHz,
 and 50 % at 1.33 GHz.
 
@@ -23,7 +24,8 @@ defaults that add no cost: the bytes of a cache default to the bytes of the next
 Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
-next level, a larger share of each request misses the cache.
+next level, a larger share of each request misses the cache. With fewer ``imad_insts`` among as many
+``int_insts``, the integer units have more work.
 """
 
 import math
@@ -316,10 +318,20 @@ def power_bound_time(unlimited_time, power_time):
     return where(power_time > unlimited_time, power_time, 0.0)
 
 
-@equation(source="energy over time, and idle power; without bytes and tensor units")
-def average_power(dynamic_energy, time, idle_power_share, board_power):
+@equation(source="Choi 2013, energy roofline: operations, bytes and idle power; no tensor units")
+def average_power(
+    dynamic_energy,
+    l2_bytes,
+    l2_byte_energy,
+    dram_bytes,
+    dram_byte_energy,
+    time,
+    idle_power_share,
+    board_power,
+):
     """Mean power of the board during the launch. [W]"""
-    return idle_power_share * board_power + dynamic_energy / time
+    energy = dynamic_energy + l2_bytes * l2_byte_energy + dram_bytes * dram_byte_energy
+    return idle_power_share * board_power + divide(energy, time, at_zero=0.0)
 
 
 @equation(source="by definition")
@@ -331,13 +343,17 @@ def limiting_time(throughput_time, latency_bound_time, power_bound_time):
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def least_time(
     launch_warps, warp_size, fp_insts, fp_fused_insts, cores_per_sm, busy_sms, core_clock,
-    fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
+    imad_insts, int_time, fp64_time, tensor_time, dram_bytes, l2_size, mem_bandwidth,
 ):  # fmt: skip
-    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]"""
+    """Time at the printed rates of operations and of DRAM; half precision counts as single. [s]
+
+    Without ``imad_insts``, ``int_insts`` may hold instructions of the FP32 pipe, and sets no bound.
+    """
     operations = launch_warps * warp_size * (fp_insts + fp_fused_insts)
     single = operations / (2 * cores_per_sm * busy_sms * core_clock)
     beyond = maximum(dram_bytes - l2_size, 0)
-    return maximum(maximum(single, beyond / mem_bandwidth), maximum(fp64_time, tensor_time))
+    pipes = maximum(maximum(single, where(imad_insts > 0, int_time, 0)), fp64_time)
+    return maximum(maximum(pipes, tensor_time), beyond / mem_bandwidth)
 
 
 @equation(

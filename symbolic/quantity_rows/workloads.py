@@ -185,7 +185,7 @@ GEMM = (
     fit("gemm_operand_bytes_per_cycle", "B", POS,
         "bytes of operands that one multiprocessor reads in a cycle", (10, 150)),
     fit("gemm_wave_overlap", "", SHARE,
-        "share of the wait for the last wave that other work fills", (0, 1)),
+        "share of the wait for the last wave filled by other work", (0, 1)),
     fit("gemm_cache_ratio", "", POS, "gemm_cache_share of an undivided L2 cache",
         (0.5, 1.5), 0.853),
     fit("gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import subprocess
 import sys
@@ -112,6 +113,63 @@ def test_intervals_do_not_jump_where_two_classes_are_nearly_tied() -> None:
     assert tie.high == pytest.approx((dram.high * compute.high) ** 0.5)
     assert tie.low == pytest.approx((dram.low * compute.low) ** 0.5)
     assert "limited by dram" in tie.of
+
+
+def test_intervals_do_not_jump_where_the_power_limit_is_almost_reached() -> None:
+    low, high = (
+        errors.learnt_interval(DEFAULT, "l40s", {"dram": 0.96, "power": power}, 0.9).high
+        for power in (0.9999, 1.0)
+    )
+    assert low == pytest.approx(high, rel=0.01)
+
+
+def test_a_kernel_at_the_power_limit_is_limited_by_compute() -> None:
+    """The instructions need the power, and a random study has the same class."""
+    path, given = KERNELS / "options.toml", {"instruction_energy": "50 pJ"}
+    best = dse.analyze(path, "l4", block=256, set=given, moves=False).best
+    assert best.limits["power"] == 1 > best.limits["dram"] > 0.7
+    assert best.interval is not None
+    assert "limited by compute" in best.interval.of
+    about: dict[str, Any] = {"model": DEFAULT, "machine": "l4", "workload": str(path)}
+    about |= {"set": given, "random": {"model_error": True}, "outputs": ["quantile(time, 0.5)"]}
+    median = float(dse.Study(**about).run()["quantile(time, 0.5)"])
+    assert median == pytest.approx(best.time_expected, rel=1e-3)
+    dram = errors.learnt_interval(DEFAULT, "l4", {"dram": 1.0}, 0.9).median
+    assert median != pytest.approx(best.time * dram, rel=5e-3)
+
+
+def test_the_best_of_equal_blocks_does_not_depend_on_their_order() -> None:
+    """At the power limit all blocks take equally long; without it, blocks of 512 are faster."""
+    for sizes in (128, 256, 512), (512, 256, 128):
+        known: dict[str, Any] = {"block": [(size,) for size in sizes], "moves": False}
+        analysis = dse.analyze(KERNELS / "bodies.toml", ["l4", "h100_sxm"], **known)
+        first, *others = (each for each in analysis.answers if each.machine == "l4")
+        assert {each.time for each in others} == {first.time}
+        assert first.block == (512,)
+        assert re.search(r"block +within 1 %\n(.*\n)*l4 .* 512  +3\n", str(analysis))
+
+
+def test_a_table_of_machines_has_the_moves_that_gain_most() -> None:
+    """A move of the programmer comes first if it gains 5 %."""
+    about: dict[str, Any] = {"next_bound": None, "next_limiter": (), "helps": True, "unit": ""}
+    about |= {"equation": "", "source": "", "end_limit": "", "value": 1.0, "until": 2.0, "end": 2.0}
+
+    def move(lever: str, quantity: str, gain: float) -> Move:
+        own = {"lever": lever, "quantity": quantity, "gain": gain, "end_gain": gain}
+        return Move(direction="raise", **own, **about)
+
+    best = dse.analyze(KERNELS / "triad.toml", "a100_80", block=256, moves=False).best
+    bandwidth = move("designer", "mem_bandwidth", 2.05)
+    machines = tuple(
+        replace(best, machine=name, moves=(bandwidth, move("programmer", "ilp", gain)))
+        for name, gain in {"small": 1.03, "large": 1.06}.items()
+    )
+    text = str(Analysis(subject="triad", answers=machines))
+    lines = text.partition("best moves on each machine")[2].partition("\n\n")[0].splitlines()[1:]
+    designer = "raise mem_bandwidth: 2.05 times faster (designer)"
+    programmer = "raise ilp: 1.06 times faster (programmer)"
+    wanted = [f"small {designer}", f"large {programmer}", f"large {designer}"]
+    assert [" ".join(line.split()) for line in lines] == wanted
 
 
 def test_moves_say_what_they_move_and_begin_with_those_of_the_programmer(run: Run) -> None:
@@ -272,6 +330,18 @@ def test_no_interval_is_below_the_bytes_at_the_printed_bandwidth(core_clock: str
     assert best.time_low < best.time < best.time_high
 
 
+def test_no_interval_is_below_the_integers_at_the_printed_rate() -> None:
+    """Other counts than those of machine code may hold instructions of the FP32 pipe."""
+    given = {"int_insts": 5000, "comp_insts": 5000}
+    low = {}
+    for imad_insts in (0, 10):
+        known: dict[str, Any] = {"set": {**given, "imad_insts": imad_insts}, "moves": False}
+        best = dse.analyze(KERNELS / "triad.toml", "a100_80", block=256, **known).best
+        low[imad_insts] = best.time_low / (best.limits["integer"] * best.time)
+    assert low[10] == pytest.approx(1, rel=1e-9)
+    assert low[0] < 0.8
+
+
 @pytest.fixture
 def assumed_triad(tmp_path: Path) -> Path:
     """A triad whose bytes are assumed."""
@@ -412,6 +482,16 @@ def test_variants_that_differ_only_in_the_clock_share_the_error(run: Run) -> Non
     text = run("analyze", *words, *axis).stdout
     assert "1.98 GHz" in text
     assert "e+09" not in text
+
+
+def test_a_slower_clock_has_a_longer_expected_time() -> None:
+    """At 0.9 GHz the start of blocks is the limit, at 1.98 GHz DRAM; the error is that of DRAM."""
+    known: dict[str, Any] = {"block": 256, "moves": False, "axes": {"core_clock": [0.9e9, 1.98e9]}}
+    known["set"] = {"mem_latency_nominal": 1000, "bandwidth_share": 1}
+    fast, slow = dse.analyze(KERNELS / "triad.toml", "h100_sxm", **known).answers
+    assert (fast.bottleneck, slow.bottleneck) == ("dram", "dispatch")
+    assert fast.interval == slow.interval
+    assert slow.time_expected / fast.time_expected == pytest.approx(slow.time / fast.time)
 
 
 def test_problem_sizes_are_ranked_each_by_itself(run: Run) -> None:

@@ -136,6 +136,7 @@ def test_every_compute_capability_has_every_limit(name: str) -> None:
     values = {key: value.value for key, value in compute_capability(name).values.items()}
     doubles = values.pop("fp64_units_per_sm", None)  # published of some
     assert doubles in (None, 2, 4, 8, 32, 64)
+    assert values.pop("int_units_per_sm", None) == (64 if float(name) >= 7 else None)
     values = {key: value for key, value in values.items() if key not in OF_PRODUCTS}
     assert set(values) == LIMITS
     assert values["max_threads_per_sm"] == values["max_warps_per_sm"] * values["warp_size"]

@@ -96,8 +96,8 @@ def test_all_that_ships_is_cited_validly_and_every_field_has_a_source() -> None:
 
 def test_papers_come_first_and_the_most_named_paper_leads() -> None:
     roofline = [entry["key"] for entry in dse.cite("roofline").data["entries"]]
-    assert roofline[:3] == ["simt-dse", "williams2009", "hong2012"]
-    assert dse.cite("h100_sxm").data["entries"][0]["key"] == "simt-dse"
+    assert roofline[:2] == ["williams2009", "hong2012"]
+    assert roofline[-1] == dse.cite("h100_sxm").data["entries"][-1]["key"] == "simt-dse"
     for subject in ("gemm", "prefill_attention"):
         kinds = [entry["type"] for entry in dse.cite(subject).data["entries"]][1:]
         papers = [kind not in ("misc", "manual") for kind in kinds]

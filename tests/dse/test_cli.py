@@ -309,6 +309,15 @@ def test_every_letter_of_the_equations_of_a_model_is_explained(run: Run) -> None
         ).partition("\n")[0]
     )
     assert "threads is an input" in run("models", "transit", "threads", "--latex", status=2).stderr
+
+
+def test_the_symbols_of_equations_name_flags_and_differ(run: Run) -> None:
+    written = run("models", "transit", "--latex").stdout
+    assert "bottleneck of the machine; 0 thread; 1 memory; 2 computation; 3 capacity" in written
+    symbols = document(run("models", "mwp_cwp", "--latex", "--json"))["symbols"]
+    meanings = {row["name"]: row["meaning"] for row in symbols}
+    assert [name for name, text in meanings.items() if text.endswith("(N)")] == ["resident_warps"]
+    assert "; 2 memory bound; " in meanings["case"]
     shown = run("models", "transit").stdout
     for row in ("mem_latency +L", "threads_in_ms +k", "cs_transition +pi", "ms_transition +delta"):
         assert re.search(f"^{row} ", shown, re.M), row

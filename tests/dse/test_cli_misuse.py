@@ -66,7 +66,7 @@ MISUSED = [
     ("run study.toml --minimize time --per machine", "'machine', which is no axis of the study"),
     ("run study.toml --minimize time --per active_sms,", "--per 'active_sms,' has an empty item"),
     ("optimum study.toml --minimize time --per=", "--per '' is empty: name at least one"),
-    ("evaluate gemm --machine v100", "v100_pcie (NVIDIA Tesla V100 PCIe), v100_sxm2"),
+    ("evaluate gemm --machine v100", "v100_pcie (NVIDIA Tesla V100 PCIe) or v100_sxm2"),
     ("optimum study.toml", "give --minimize or --maximize"),
     ("optimum study.toml --minimize tim", "did you mean 'time'?"),
     ("optimum study.toml --minimize time --where time<=1kg", "kg"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import dse
 from dse.catalog.entries import shipped_values
@@ -29,6 +30,22 @@ def test_what_is_near_the_best(run: Run) -> None:
     assert text in run(*command, "--within", "10%").stdout
     wrong = run(*command, "--within", "much", status=2)
     assert "'much' is no share such as 1% or 0.01" in wrong.stderr
+
+
+def test_values_without_a_configuration_at_a_place_are_not_listed(run: Run) -> None:
+    """Also if ``per`` is that of the study; lists of different lengths have no empty places."""
+    text = Path("study.toml").read_text().replace('machine = "8800gtx"\n', "")
+    text += 'machine = ["8800gtx", "gtx280"]\n[best]\nminimize = "time"\nper = ["machine"]\n'
+    Path("per.toml").write_text(text)
+    place = ("optimum", "per.toml", "--at", "machine=gtx280", "--json")
+    for more in ([], ["--within", "10%"]):
+        rows = json.loads(run(*place, *more).stdout)["rows"]
+        assert {row["machine"] for row in rows} == {"gtx280"}
+        assert all(row["time"] > 0 for row in rows)
+    every = json.loads(run("optimum", "per.toml", "--within", "20%", "--json").stdout)["rows"]
+    counts = [sum(row["machine"] == name for row in every) for name in ("8800gtx", "gtx280")]
+    assert counts[0] != counts[1]
+    assert all(row["time"] > 0 for row in every)
 
 
 def test_a_certified_front(run: Run) -> None:

@@ -374,4 +374,4 @@ def test_a_figure_without_matplotlib_names_the_extra(
     for name in [n for n in sys.modules if n.partition(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     arguments = ("plot", "lines", "study.toml", "--quantity", "time", "--out", "a.png", *style)
-    assert "a figure needs matplotlib: pip install '.[plot]'" in run(*arguments, status=2).stderr
+    assert "a figure needs matplotlib: pip install matplotlib" in run(*arguments, status=2).stderr

@@ -70,6 +70,7 @@ def test_evaluate_tells_which_outputs_lack_what(run: Run) -> None:
     ("command", "says"),
     [
         ("evaluate nope", "is no model"),
+        ("evaluate study.toml", "is no model but a study: dse explain study.toml, or dse run"),
         ("evaluate ipp threads_per_block", "is no NAME=VALUE, such as active_sms=20"),
         ("evaluate ipp threads_per_blok=1", "did you mean 'threads_per_block'?"),
         ("evaluate ipp --machine gtx28", "did you mean 'gtx280'?"),

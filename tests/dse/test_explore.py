@@ -651,6 +651,37 @@ def test_a_roofline_compares_the_machines(
 
 
 @needs_chromium
+@pytest.mark.parametrize("wide", [390, 1440])
+def test_a_roofline_compares_the_pipe_that_the_kernel_uses(
+    wide: int, page: Browser, tmp_path: Path
+) -> None:
+    """The FP32 peak of the L40S is above that of the H100, its DRAM is slower."""
+    options = TWO_MACHINES | {"workload": str(ROOT / "examples/kernels/options.toml")}
+    page.size(wide, 900)
+    page.open(Study(**options).explore(tmp_path / "page.html").as_uri())
+    texts = page.run("[...document.querySelectorAll('#figure text')].map((one) => one.textContent)")
+    assert {"h100_sxm: DRAM 3352 GB/s", "l40s: DRAM 864 GB/s, FP32 91.6"} <= {*texts}
+    assert {"FP32 66.9", "options", "l40s"} <= {*texts}
+    other, y, pipe = page.run(
+        """(() => { const c = explorer.drawn({ width: 760, height: 460 });
+        const thin = c.marks.find((one) =>
+        one.includes('stroke-width="1.2"')); return [thin, c.up(91.6), c.up(66.9)]; })()"""
+    )
+    assert y < pipe
+    assert float(re.findall(r" ([\d.]+)\"", other)[0]) == pytest.approx(y, abs=0.5)
+    note = page.run("document.getElementById('figure-note').textContent")
+    assert "Predicted by the model alone; dse analyze adds the measured error." in note
+    assert "Thick: the peak of FP32" in note
+    labels = page.run(
+        """[...document.querySelectorAll("#figure g text")].map((one) => one.getBBox())
+        .map(({ x, y, width, height }) => [x, y, x + width, y + height])"""
+    )
+    for (left, top, right, bottom), other_box in itertools.combinations(labels, 2):
+        apart = right <= other_box[0] or other_box[2] <= left
+        assert apart or bottom - 4 <= other_box[1] or other_box[3] - 4 <= top
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     ("over", "by"), [("mem_bandwidth", "n_sms"), ("l2_latency", "bandwidth_share")]
 )
@@ -874,6 +905,12 @@ def test_the_command_writes_a_page_and_replaces_no_other(tmp_path: Path, monkeyp
     assert done.exit_code == 0, done.output
     assert Path("mwp_cwp.html").is_file()
     assert run(main, ["explore", str(TOUR), "threads=4"]).exit_code == 2
+    plain = [f"{name}={value}" for name, value in PLAIN_ROOFLINE["set"].items()]
+    done = run(main, ["explore", "roofline", "machine=h100_sxm,l40s", *plain[:-2], "work_flops=1e9",
+                      "vector_flops=1e9", "vector_fp64_flops=0"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "left out: attained_flops needs time: set it" in done.output
+    assert '"roofline":{' in Path("roofline.html").read_text()
     Path("rows.csv").write_text("threads,time [ms]\n32,4\n64,2\n")
     assert run(main, ["explore", "rows.csv"]).exit_code == 0
     assert "time" in Path("rows.html").read_text()

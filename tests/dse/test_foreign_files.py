@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -119,11 +120,26 @@ def test_a_study_file_opens_nothing_outside_its_folder(
     for ask in (dse.Study.from_toml, lambda path: dse.optimum(path, minimize="ms_throughput")):
         with pytest.raises(DseError, match=r"the study names the .*DSE_PATH=") as caught:
             ask("study.toml")
+        way_out = r"put it below the study's folder, or set DSE_PATH="
+        assert name == "model" or re.search(way_out, str(caught.value))
         assert "HUSH" not in str(caught.value)
     monkeypatch.setenv("DSE_PATH", str(secret.parent))  # the user's word that they may be opened
     with pytest.raises(DseError) as caught:
         dse.Study.from_toml("study.toml")
     assert "DSE_PATH=" not in str(caught.value)
+
+
+def test_a_missing_file_of_a_study_is_below_the_folder_of_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("studies").mkdir()
+    Path("w.toml").write_text("")
+    Path("studies/s.toml").write_text('model = "ipp"\nworkload = "w.toml"\nmachine = "gtx280"\n')
+    with pytest.raises(DseError, match=r"\): paths are relative to the study file$"):
+        dse.Study.from_toml("studies/s.toml")
+    with pytest.raises(DseError, match=r"looked for .*\)$"):
+        dse.Study(model="ipp", workload="v.toml", machine="gtx280")
 
 
 def test_files_below_the_folder_and_those_of_the_command_line_are_opened(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dse
+from dse.cuda.tuning_space import count_variants
 from symbolic.errors import DseError
 
 GEMM = """
@@ -199,6 +200,10 @@ def test_the_slow_path_of_a_division_is_one_assumption_that_can_be_set(
     always = dse.kernel(file, {name: 1}, arch=arch, set={"n": 4096})
     half = dse.kernel(file, {name: 0.5}, arch=arch, set={"n": 4096})
     assert "not counted" not in always.assumed.get("comp_insts", "")
+    settings: dict[str, Any] = {"arch": arch, "entry": "", "options": (), "set": {"n": 4096}}
+    settings |= {"times": {}, "block": (256,), "grid": (), "moving": ""}
+    (variant,) = count_variants(file, [{}], settings, use_cache=False)
+    assert variant["assumed"]["comp_insts"] == counts.assumed["comp_insts"]
     assert always["comp_insts"] > counts["comp_insts"] + 8 * 20
     assert half["comp_insts"] == pytest.approx((always["comp_insts"] + counts["comp_insts"]) / 2)
 

@@ -23,7 +23,11 @@ def check_roofline(names: Names) -> None:
         assert names["corners"][machine] == pytest.approx(peak / bandwidths[machine])
         rate = float(names["roofs"][machine].attainable_flops)
         assert rate == pytest.approx(min(peak, 50 * bandwidths[machine]))
-    assert names["bottlenecks"].values.tolist() == [["dram"] * 2, ["dram"] * 2, ["latency"] * 2]
+    assert names["bottlenecks"].values.tolist() == [
+        ["dram"] * 2,
+        ["dram"] * 2,
+        ["latency"] * 2,
+    ]
     shares = names["shares"].values
     assert (shares[:2] > 0.7).all()
     assert (shares[2] < 0.3).all()
@@ -39,7 +43,7 @@ def check_tensor(names: Names) -> None:
     assert names["best"] == 8448
     assert 1.09 < names["step"] < 9 / 8  # the power limit hides a part of the step
     bounds = names["bounds"]
-    assert [bounds[rows] for rows in (1, 361, 362, 8192)] == ["memory"] * 2 + ["tensor"] * 2
+    assert [bounds[rows] for rows in (1, 361, 362, 8192)] == ["memory"] * 2 + ["power"] * 2
     [panel] = names["figure"].axes
     without, fitted = panel.get_lines()[:2]
     assert (without.get_ydata() <= fitted.get_ydata() + 1e-9).all()

@@ -166,6 +166,22 @@ def test_a_move_that_does_not_help_is_drawn_and_said(
     assert after.get_ydata()[0] == pytest.approx(float(ds.ms_throughput), rel=1e-12)  # type: ignore[index]
 
 
+def test_a_move_on_a_slide_has_a_short_title() -> None:
+    """Three lines at most; the label of Z is not of operations in cycles."""
+    import matplotlib as mpl
+
+    given = {"threads": 450, "intensity": 200, **POINT}
+    with mpl.rc_context({"font.size": 16}):
+        title = plots.transit(move="threads", **given).get_title()
+        axes = {"intensity": range(1, 100)}
+        study = dse.Study(model="transit", axes=axes, set={"threads": 450, **POINT})
+        label = plots.lines(study, "ms_throughput").get_xlabel()
+    assert title.count("\n") < 3
+    assert "principle" not in title
+    assert "computation x " in title
+    assert label == "computation between two\nrequests (Z) [cycle]"
+
+
 def test_transit_refuses_to_move_what_is_no_input() -> None:
     with pytest.raises(dse.DseError, match=r"'lanes' is no move: expected inputs of transit.*adv"):
         plots.transit(threads=450, intensity=200, move="lanes", **POINT)
@@ -549,10 +565,14 @@ def test_a_sampled_curve_has_no_sparse_marks() -> None:
     assert marked.get_markevery() in (1, (0, 1))
 
 
-def test_the_title_of_a_legend_is_short() -> None:
+def test_the_title_of_a_legend_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     axes = {"product_columns": [1024, 2048, 4096], "gemm_wave_overlap": [0, 1]}
     given = {"product_rows": 4096, "product_depth": 4096, "dtype": "bf16"}
     study = dse.Study(model="gemm", machine="h100_sxm", axes=axes, set=given)
+    legend = plots.lines(study, "gemm_flops").get_legend()
+    words = "share of the wait for the last\nwave filled by other work"
+    assert legend.get_title().get_text() == words
+    monkeypatch.setattr("dse.plots.data._MAX_HEADING", len(words) - 1)
     legend = plots.lines(study, "gemm_flops").get_legend()
     assert legend.get_title().get_text() == "gemm_wave_overlap"
 
@@ -841,7 +861,8 @@ def test_each_figure_takes_an_axes_and_returns_it() -> None:
 
 def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "dse.plots.notebook_figure", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for name in [n for n in sys.modules if n.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(dse.DseError, match=r"pip install matplotlib"):
         plots.transit(threads=450, intensity=200, **POINT)
 

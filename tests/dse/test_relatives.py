@@ -63,6 +63,7 @@ def test_a_value_that_is_given_replaces_an_assumed_one() -> None:
     given: dict[str, Any] = {"l2_bandwidth": "9 TB/s", "dependent_latency": 4}
     given |= {"bandwidth_share": 0.8, "l1_bytes_per_cycle": 128, "start_up_time": 0}
     given |= {"seconds_per_joule": 0, "instruction_energy": 0, "dispatch_cycles": 1}
+    given |= {"l2_byte_energy": 0, "dram_byte_energy": 0}
     ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, **given)
     assert "assumed" not in ds.attrs
     assert "interval" not in ds.time.attrs
@@ -376,7 +377,7 @@ def test_the_interval_of_a_random_study_is_that_of_an_analysis() -> None:
     answer = dse.analyze(TRIAD, "h100_pcie", block=256, set=known, moves=False)
     ends = [float(law.quantile(level)) for level in (0.05, 0.95)]
     assert ends == pytest.approx([answer.best.time_low, answer.best.time_high], rel=0.02)
-    assert ends[1] > 1.7 * ends[0]
+    assert ends[1] > 1.5 * ends[0]  # quantiles of the class: exp(-0.04) to exp(0.39)
 
 
 def test_a_store_keeps_the_error(tmp_path: Path) -> None:
