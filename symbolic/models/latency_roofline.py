@@ -25,7 +25,7 @@ Blocks of uneven work and the partial last wave are not modelled. Join with ``oc
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
 next level, a larger share of each request misses the cache. With fewer ``imad_insts`` among as many
-``int_insts``, the integer units have more work.
+integer instructions, the integer units have more work.
 """
 
 import math
