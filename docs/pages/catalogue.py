@@ -100,18 +100,21 @@ def workloads():
     for name, entry in entries.items():
         sections.append(heading(name, "-", f"workload-{name}"))
         sections.append(plain(entry.title) + ".")
-        sections.append(values(entry.values))
+        sections.append(values(entry.values, {row.name: row for row in entry.declared}))
     title = heading("Workloads", "=")
     summary = table(["workload", "description"], rows, "25 75")
     yield "workloads.rst", paragraphs(title, ORIGINS, summary, *sections)
 
 
-def values(said):
-    """Return a table of values with their sources; assumptions are marked."""
-    rows = []
+def values(said, declared=()):
+    """Return a table of values with their sources; assumptions are marked.
+
+    ``declared`` maps names to the quantities that a workload of its own declares, such as its sizes.
+    """
+    rows, known = [], {**TABLE, **dict(declared)}
     for name, value in said.items():
         origin = f"**assumed**: {plain(value.assumed)}" if value.assumed else plain(value.source)
-        rows.append([f"``{name}``", plain(value_text(value.value, TABLE[name].unit)), origin])
+        rows.append([f"``{name}``", plain(value_text(value.value, known[name].unit)), origin])
     return table(["quantity", "value", "source"], rows, "30 20 50")
 
 
