@@ -109,7 +109,7 @@ def workloads():
 def values(said, declared=()):
     """Return a table of values with their sources; assumptions are marked.
 
-    ``declared`` maps names to the quantities that a workload of its own declares, such as its sizes.
+    ``declared`` maps names to the quantities that a workload declares, such as its sizes.
     """
     rows, known = [], {**TABLE, **dict(declared)}
     for name, value in said.items():
