@@ -83,7 +83,7 @@ def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...
     result: list[Regime] = []
     for quantity in known if family is None else (family,):
         if quantity in families:
-            result += _family_regimes(graph, families[quantity], expand)
+            result += _family_regimes(graph, families, quantity, expand)
         else:
             result += _case_regimes(graph, flagged[quantity], expand)
     return tuple(result)
@@ -127,13 +127,15 @@ def _names_to_inline(
     return below.difference(excluded).union(terms)
 
 
-def _family_regimes(graph: Graph, family: Family, expand: bool) -> Iterator[Regime]:
-    model, flagged = graph.model, _flag_equations(graph)
+def _family_regimes(
+    graph: Graph, families: Mapping[str, Family], quantity: str, expand: bool
+) -> Iterator[Regime]:
+    model, flagged, family = graph.model, _flag_equations(graph), families[quantity]
     names = _names_to_inline(graph, family.of, expand, _plain_terms(graph, family), flagged)
     trees = inline(graph, names)
     terms = {label: to_sympy(trees[term], model.quantities) for label, term in family.terms.items()}
-    families = active_families(graph).values()
-    decided = {k: eq for k, eq in flagged.items() if _deciding_family(eq, families) == family.of}
+    every = families.values()
+    decided = {k: eq for k, eq in flagged.items() if _deciding_family(eq, every) == family.of}
     beyond = sympy.Ge if family.largest else sympy.Le
     for label, term in family.terms.items():
         others = [beyond(terms[label], terms[rest]) for rest in terms if rest != label]
