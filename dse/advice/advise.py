@@ -261,7 +261,8 @@ class _MovePath:
             )
             end: dict[str, Any] = {"high": max(known)} if raising else {"low": min(known)}
             self.domain = replace(self.domain, **end, **{f"{n}_open": False for n in end})
-        if single and not raising and site.guide.fixed and names[0].endswith("_insts"):
+        is_count = names[0].endswith("_insts") and names[0] != "uncoalesced_insts"  # coalesce them
+        if single and not raising and site.guide.fixed and is_count:
             self.end_text = "10 % fewer, as nobody knows how few the work needs"
             self.domain = replace(self.domain, low=0.9 * here[names[0]], low_open=False)
         self.start = here[names[0]] / (step or 1.0) if single else 1.0

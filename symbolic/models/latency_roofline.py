@@ -23,9 +23,9 @@ Bytes and instructions come from a profile or from ``dse.kernel``. Values that a
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
 Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
 
-Not monotone: with fewer ``l1_bytes``, ``warp_bytes`` or ``l2_bytes``, and the same bytes of the
-next level, a larger share of each request misses the cache. With fewer ``imad_insts`` among as many
-integer instructions, the integer units have more work.
+Not monotone: with fewer ``l1_bytes``, ``warp_bytes``, ``l2_bytes`` or ``atomic_bytes``, and the
+same bytes of the next level, a larger share of each request misses the cache. With fewer
+``imad_insts`` among as many integer instructions, the integer units have more work.
 """
 
 import math

@@ -124,9 +124,7 @@ def test_corrections_of_the_print_are_told(written_pages: dict[str, str]) -> Non
 @long
 def test_regimes_and_borders_are_told(written_pages: dict[str, str]) -> None:
     page = written_pages["models/transit.rst"]
-    border = r"\mathrm{threads} = \mathrm{ms\_peak} \cdot "
-    turn = r"\mathrm{arithmetic\_latency} \cdot \mathrm{intensity} + \mathrm{mem\_latency}"
-    assert rf"{border}\left({turn}\right)" in page
+    assert r"n = R \cdot \left(l \cdot Z + L\right)" in page
     assert "*memory* where" in page
 
 
