@@ -12,8 +12,10 @@ is at least as large (Mattson 1970). As blocks are at different places, the dist
 be uniform between 0.5 and 1.5 times these bytes (errors on an H100: docs/gpu-validation.md).
 
 Not monotone: more resident blocks leave less of the caches to each. So the time may grow with
-``n_sms``, ``max_blocks_per_sm``, ``max_warps_per_sm`` and ``registers_per_sm``, and with fewer
-``registers_per_thread`` or a smaller ``reserved_shared_mem_per_block``.
+``n_sms``, ``max_blocks_per_sm``, ``max_threads_per_sm``, ``max_warps_per_sm``,
+``registers_per_sm`` and ``shared_mem_per_sm``, and with fewer ``registers_per_thread``, or a smaller
+``shared_mem_per_block`` or ``reserved_shared_mem_per_block``. A larger ``l1_size`` leaves fewer
+requests to L2, of which a larger share misses.
 """
 
 import math
