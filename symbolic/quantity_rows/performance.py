@@ -373,7 +373,7 @@ LATENCY_ROOFLINE = (
     row("tensor_time", "s", RESULT, "time of tensor units"),
     row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
     row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),
-    row("dynamic_energy", "J", RESULT, "energy of the instructions of the launch"),
+    row("dynamic_energy", "J", RESULT, "energy of the instructions and bytes of the launch"),
     row("power_time", "s", RESULT, "time in which the power limit allows the energy"),
     row("unlimited_time", "s", RESULT, "run time without a power limit"),
     row("power_bound_time", "s", RESULT, "power_time if the power limit is reached, otherwise 0"),
