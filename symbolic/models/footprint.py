@@ -13,8 +13,8 @@ be uniform between 0.5 and 1.5 times these bytes (errors on an H100: docs/gpu-va
 
 Not monotone: more resident blocks leave less of the caches to each. So the time may grow with
 ``n_sms``, ``max_blocks_per_sm``, ``max_threads_per_sm``, ``max_warps_per_sm``,
-``registers_per_sm`` and ``shared_mem_per_sm``, and with fewer ``registers_per_thread``, or a smaller
-``shared_mem_per_block`` or ``reserved_shared_mem_per_block``. A larger ``l1_size``, or
+``registers_per_sm`` and ``shared_mem_per_sm``, and with fewer ``registers_per_thread``, or a
+smaller ``shared_mem_per_block`` or ``reserved_shared_mem_per_block``. A larger ``l1_size``, or
 fewer ``block_bytes``, leave fewer requests to L2, of which a larger share misses.
 """
 
