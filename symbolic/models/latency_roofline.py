@@ -11,14 +11,14 @@ norm of order two in place of the slowest unit lowers the error of 371 launches 
 to 11 %, but the choices in two tuning spaces get worse: the 90th percentile of the slowdown is 1.18
 instead of 1.11.
 
-The power limit of the board lengthens a launch only if the launch would draw more: then the time is
-the energy of its instructions and bytes over the power that idle power leaves. Tensor units are not
-counted (see ``gemm``). Both energy and idle power are proportional to the square of the voltage. It
-falls with the core clock, down to the lowest voltage of the chip. With the two numbers of a P100
-and its idle power, the power of 30 kernels at four clocks follows from that at the top clock with
-an error of 2 % (median; 14 % at a constant voltage), and the clock of least energy costs 0.3 % more
-than the best one. Other machines are assumed to be like it. A board at its limit lowers its clock:
-so give ``core_clock`` an axis.
+The power limit of the board lengthens a launch only if the launch would draw more. Then the board
+keeps its clock, and the time is the energy of instructions and bytes over the power that idle power
+leaves; or it takes the highest clock of its lowest voltage. The faster of both counts. Tensor units
+are not counted (see ``gemm``). Energy and idle power are proportional to the square of the voltage,
+which falls with the core clock. With the two numbers of a P100 and its idle power, the power of 30
+kernels at four clocks follows from that at the top clock with an error of 2 % (median; 14 % at a
+constant voltage), and the clock of least energy costs 0.3 % more than the best one. Other machines
+are assumed to be like it.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
@@ -243,6 +243,34 @@ def power_time(
     return where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
 
 
+@equation(source="NV-DVFS-Benchmark, P100: the highest clock of the lowest voltage")
+def low_voltage_clock(lowest_voltage_ratio, voltage_rise, boost_clock):
+    """Core clock up to which the voltage is the lowest. [Hz]"""
+    return boost_clock * (1 - divide(1 - lowest_voltage_ratio, voltage_rise, at_zero=0.0))
+
+
+@equation(source="time beyond that of DRAM is inversely proportional to the clock")
+def low_voltage_time(
+    unlimited_time,
+    dram_time,
+    core_clock,
+    low_voltage_clock,
+    dynamic_energy,
+    lowest_voltage_ratio,
+    voltage_square,
+    seconds_per_joule,
+    power_limit_share,
+    idle_power_share,
+):
+    """Time at the lowest voltage of the board, within the power limit. [s]"""
+    slower = maximum(core_clock / low_voltage_clock, 1) - 1
+    lowest = lowest_voltage_ratio * lowest_voltage_ratio
+    left = maximum(power_limit_share - idle_power_share * lowest, 0)
+    needed = dynamic_energy * (lowest / voltage_square) * seconds_per_joule
+    limited = where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
+    return maximum(unlimited_time + (unlimited_time - dram_time) * slower, limited)
+
+
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
     counted_warps,
@@ -329,22 +357,35 @@ def unlimited_time(start_up_time, throughput_time, latency_bound_time):
 
 
 @equation(source="Choi 2014, power cap")
-def time(unlimited_time, power_time):
+def time(unlimited_time, power_time, low_voltage_time):
     """Run time. [s]"""
-    return maximum(unlimited_time, power_time)
+    return maximum(unlimited_time, minimum(power_time, low_voltage_time))
 
 
 @equation(source="Choi 2014, power cap: without effect unless the board would draw more")
-def power_bound_time(unlimited_time, power_time):
-    """The time at the power limit if the limit is reached, otherwise 0. [s]"""
-    return where(power_time > unlimited_time, power_time, 0.0)
+def power_bound_time(unlimited_time, power_time, low_voltage_time):
+    """The run time if the power limit lengthens it, otherwise 0. [s]"""
+    limited = minimum(power_time, low_voltage_time)
+    return where(limited > unlimited_time, limited, 0.0)
 
 
 @equation(source="Choi 2013, energy roofline: dynamic energy and idle power")
-def average_power(dynamic_energy, time, idle_power_share, voltage_square, board_power):
+def average_power(
+    dynamic_energy,
+    time,
+    idle_power_share,
+    voltage_square,
+    board_power,
+    power_limit_share,
+    seconds_per_joule,
+):
     """Mean power of the board during the launch, at most its limit. [W]"""
-    idle_power = idle_power_share * voltage_square * board_power
-    return idle_power + divide(dynamic_energy, time, at_zero=0.0)
+    power = idle_power_share * voltage_square * board_power + divide(
+        dynamic_energy, time, at_zero=0.0
+    )
+    return where(
+        seconds_per_joule > 0, minimum(power, power_limit_share / seconds_per_joule), power
+    )
 
 
 @equation(source="by definition")
