@@ -249,10 +249,21 @@ def low_voltage_clock(lowest_voltage_ratio, voltage_rise, boost_clock):
     return boost_clock * (1 - divide(1 - lowest_voltage_ratio, voltage_rise, at_zero=0.0))
 
 
-@equation(source="time beyond that of DRAM is inversely proportional to the clock")
+@equation(source="all units but the L2 cache and DRAM have the core clock")
+def core_time(
+    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, tensor_time, dispatch_time,
+    latency_bound_time,
+):  # fmt: skip
+    """Time if only units with the core clock, and latency, limited the kernel. [s]"""
+    floating = maximum(maximum(fp_time, fp64_time), tensor_time)
+    cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
+    busiest = maximum(cores, maximum(l1_time, dispatch_time))
+    return sqrt(busiest * busiest + latency_bound_time * latency_bound_time)
+
+
+@equation(source="Choi 2014, power cap, at the highest clock of the lowest voltage")
 def low_voltage_time(
-    unlimited_time,
-    dram_time,
+    core_time,
     core_clock,
     low_voltage_clock,
     dynamic_energy,
@@ -263,12 +274,11 @@ def low_voltage_time(
     idle_power_share,
 ):
     """Time at the lowest voltage of the board, within the power limit. [s]"""
-    slower = maximum(core_clock / low_voltage_clock, 1) - 1
     lowest = lowest_voltage_ratio * lowest_voltage_ratio
     left = maximum(power_limit_share - idle_power_share * lowest, 0)
     needed = dynamic_energy * (lowest / voltage_square) * seconds_per_joule
     limited = where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
-    return maximum(unlimited_time + (unlimited_time - dram_time) * slower, limited)
+    return maximum(core_time * maximum(core_clock / low_voltage_clock, 1), limited)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")

@@ -353,6 +353,7 @@ LATENCY_ROOFLINE = (
     spec("voltage_rise", "", NONNEG, "relative fall of the voltage over that of the core clock",
          (0.3, 1), 0, direction="none"),
     row("low_voltage_clock", "Hz", POS, "clock up to which the voltage is the lowest"),
+    row("core_time", "s", RESULT, "time of units with the core clock, and of latency"),
     row("low_voltage_time", "s", RESULT, "time at the lowest voltage, within the power limit"),
     row("voltage_square", "", RATIO, "square of the voltage, of that at boost_clock"),
     resource("power_limit_share", "", POS, "power limit of the machine, of the board's power",
