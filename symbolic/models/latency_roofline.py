@@ -234,10 +234,10 @@ def dynamic_energy(
 
 
 @equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
-def power_time(
+def full_clock_time(
     dynamic_energy, seconds_per_joule, power_limit_share, idle_power_share, voltage_square
 ):
-    """Time in which the power limit of the board allows the energy of the launch. [s]"""
+    """Time in which the power limit allows the energy of the launch at the core clock. [s]"""
     left = maximum(power_limit_share - idle_power_share * voltage_square, 0)
     needed = dynamic_energy * seconds_per_joule
     return where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
@@ -366,17 +366,22 @@ def unlimited_time(start_up_time, throughput_time, latency_bound_time):
     return start_up_time + sqrt(both)
 
 
+@equation(source="Choi 2014, power cap: the faster of two ways to keep the limit")
+def power_time(full_clock_time, low_voltage_time):
+    """Time in which the power limit of the board allows the energy of the launch. [s]"""
+    return minimum(full_clock_time, low_voltage_time)
+
+
 @equation(source="Choi 2014, power cap")
-def time(unlimited_time, power_time, low_voltage_time):
+def time(unlimited_time, power_time):
     """Run time. [s]"""
-    return maximum(unlimited_time, minimum(power_time, low_voltage_time))
+    return maximum(unlimited_time, power_time)
 
 
 @equation(source="Choi 2014, power cap: without effect unless the board would draw more")
-def power_bound_time(unlimited_time, power_time, low_voltage_time):
-    """The run time if the power limit lengthens it, otherwise 0. [s]"""
-    limited = minimum(power_time, low_voltage_time)
-    return where(limited > unlimited_time, limited, 0.0)
+def power_bound_time(unlimited_time, power_time):
+    """The time at the power limit if the limit is reached, otherwise 0. [s]"""
+    return where(power_time > unlimited_time, power_time, 0.0)
 
 
 @equation(source="Choi 2013, energy roofline: dynamic energy and idle power")
