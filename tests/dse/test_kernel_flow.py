@@ -94,10 +94,11 @@ def test_drawn_kernels_ask_as_often_as_their_warps_do() -> None:
 
 @long
 @compiling
-def test_many_drawn_kernels_ask_as_often_as_their_warps_do() -> None:
-    result = [(seed, what) for seed, _, what in attack(60, 400) if what]
+@pytest.mark.parametrize("first", range(400, 460, 10))
+def test_many_drawn_kernels_ask_as_often_as_their_warps_do(first: int) -> None:
+    result = [(seed, what) for seed, _, what in attack(10, first) if what]
     assert not [each for each in result if not each[1].startswith(("refused", "marked"))]
-    assert len(result) <= 3
+    assert len(result) <= 1
 
 
 @compiling
