@@ -21,7 +21,9 @@ and 50 % at 1.33 GHz.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
+Blocks of uneven work and the partial last wave are not modelled. ``l2_bandwidth`` is assumed to be
+the same at all clocks of the cores: its clock is not published. If it follows theirs, times at low
+clocks are too short for kernels near the limit of the L2 cache. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes``, ``l2_bytes`` or ``atomic_bytes``, and the
 same bytes of the next level, a larger share of each request misses the cache. With fewer
@@ -73,6 +75,7 @@ _GUIDE = Guide(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
+            *("updated_bytes", "launch_updated_bytes"),
             *("atomic_words", "atomic_bytes"),
             "board_power",  # moved by power_limit_share
         }
@@ -81,7 +84,8 @@ _GUIDE = Guide(
         "issue_interval >= 1",  # a warp issues at most one instruction a cycle
         "fp_insts + sfu_insts <= comp_insts",
         "launch_bytes <= blocks * block_bytes",
-        "launch_bytes <= l1_bytes",
+        "updated_bytes <= block_bytes",
+        "launch_bytes + launch_updated_bytes <= l1_bytes",
         "dram_bytes <= l2_bytes",
         "l2_bytes <= l1_bytes",
     ),
@@ -223,14 +227,9 @@ def power_time(dynamic_energy, seconds_per_joule, power_limit_share, idle_power_
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
-    counted_warps,
-    shared_wavefronts,
-    l1_wavefronts,
-    l1_bytes,
-    l1_bytes_per_cycle,
-    busy_sms,
+    counted_warps, shared_wavefronts, l1_wavefronts, l1_bytes, l1_bytes_per_cycle, busy_sms,
     core_clock,
-):
+):  # fmt: skip
     """Time of the L1 cache and shared memory; a wavefront has 128 bytes. [s]"""
     shared = 128 * counted_warps * shared_wavefronts
     moved = shared + maximum(128 * counted_warps * l1_wavefronts, l1_bytes)
@@ -320,15 +319,9 @@ def power_bound_time(unlimited_time, power_time):
 
 @equation(source="Choi 2013, energy roofline: operations, bytes and idle power; no tensor units")
 def average_power(
-    dynamic_energy,
-    l2_bytes,
-    l2_byte_energy,
-    dram_bytes,
-    dram_byte_energy,
-    time,
-    idle_power_share,
+    dynamic_energy, l2_bytes, l2_byte_energy, dram_bytes, dram_byte_energy, time, idle_power_share,
     board_power,
-):
+):  # fmt: skip
     """Mean power of the board during the launch. [W]"""
     energy = dynamic_energy + l2_bytes * l2_byte_energy + dram_bytes * dram_byte_energy
     return idle_power_share * board_power + divide(energy, time, at_zero=0.0)
