@@ -22,7 +22,9 @@ are assumed to be like it.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
-Blocks of uneven work and the partial last wave are not modelled. Join with ``occupancy``.
+Blocks of uneven work and the partial last wave are not modelled. ``l2_bandwidth`` is assumed to be
+the same at all clocks of the cores: its clock is not published. If it follows theirs, times at low
+clocks are too short for kernels near the limit of the L2 cache. Join with ``occupancy``.
 
 Not monotone: with fewer ``l1_bytes``, ``warp_bytes``, ``l2_bytes`` or ``atomic_bytes``, and the
 same bytes of the next level, a larger share of each request misses the cache. With fewer
@@ -75,6 +77,7 @@ _GUIDE = Guide(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
             *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
+            *("updated_bytes", "launch_updated_bytes"),
             *("atomic_words", "atomic_bytes"),
             "board_power",  # moved by power_limit_share
         }
@@ -83,7 +86,8 @@ _GUIDE = Guide(
         "issue_interval >= 1",  # a warp issues at most one instruction a cycle
         "fp_insts + sfu_insts <= comp_insts",
         "launch_bytes <= blocks * block_bytes",
-        "launch_bytes <= l1_bytes",
+        "updated_bytes <= block_bytes",
+        "launch_bytes + launch_updated_bytes <= l1_bytes",
         "dram_bytes <= l2_bytes",
         "l2_bytes <= l1_bytes",
     ),
@@ -218,16 +222,9 @@ def voltage_square(lowest_voltage_ratio, voltage_rise, core_clock, boost_clock):
 
 @equation(source="Choi 2013, energy roofline: operations and bytes; no tensor units")
 def dynamic_energy(
-    launch_warps,
-    warp_size,
-    total_insts,
-    instruction_energy,
-    l2_bytes,
-    l2_byte_energy,
-    dram_bytes,
-    dram_byte_energy,
-    voltage_square,
-):
+    launch_warps, warp_size, total_insts, instruction_energy, l2_bytes, l2_byte_energy, dram_bytes,
+    dram_byte_energy, voltage_square,
+):  # fmt: skip
     """Energy of the instructions and bytes of the launch, without idle power. [J]"""
     moved = l2_bytes * l2_byte_energy + dram_bytes * dram_byte_energy
     return voltage_square * (launch_warps * warp_size * total_insts * instruction_energy + moved)
@@ -263,16 +260,9 @@ def core_time(
 
 @equation(source="Choi 2014, power cap, at the highest clock of the lowest voltage")
 def low_voltage_time(
-    core_time,
-    core_clock,
-    low_voltage_clock,
-    dynamic_energy,
-    lowest_voltage_ratio,
-    voltage_square,
-    seconds_per_joule,
-    power_limit_share,
-    idle_power_share,
-):
+    core_time, core_clock, low_voltage_clock, dynamic_energy, lowest_voltage_ratio, voltage_square,
+    seconds_per_joule, power_limit_share, idle_power_share,
+):  # fmt: skip
     """Time at the lowest voltage of the board, within the power limit. [s]"""
     lowest = lowest_voltage_ratio * lowest_voltage_ratio
     left = maximum(power_limit_share - idle_power_share * lowest, 0)
@@ -283,14 +273,9 @@ def low_voltage_time(
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
-    counted_warps,
-    shared_wavefronts,
-    l1_wavefronts,
-    l1_bytes,
-    l1_bytes_per_cycle,
-    busy_sms,
+    counted_warps, shared_wavefronts, l1_wavefronts, l1_bytes, l1_bytes_per_cycle, busy_sms,
     core_clock,
-):
+):  # fmt: skip
     """Time of the L1 cache and shared memory; a wavefront has 128 bytes. [s]"""
     shared = 128 * counted_warps * shared_wavefronts
     moved = shared + maximum(128 * counted_warps * l1_wavefronts, l1_bytes)
@@ -386,21 +371,13 @@ def power_bound_time(unlimited_time, power_time):
 
 @equation(source="Choi 2013, energy roofline: dynamic energy and idle power")
 def average_power(
-    dynamic_energy,
-    time,
-    idle_power_share,
-    voltage_square,
-    board_power,
-    power_limit_share,
+    dynamic_energy, time, idle_power_share, voltage_square, board_power, power_limit_share,
     seconds_per_joule,
-):
+):  # fmt: skip
     """Mean power of the board during the launch, at most its limit. [W]"""
-    power = idle_power_share * voltage_square * board_power + divide(
-        dynamic_energy, time, at_zero=0.0
-    )
-    return where(
-        seconds_per_joule > 0, minimum(power, power_limit_share / seconds_per_joule), power
-    )
+    idle_power = idle_power_share * voltage_square * board_power
+    limit = divide(power_limit_share, seconds_per_joule, at_zero=math.inf)
+    return minimum(idle_power + divide(dynamic_energy, time, at_zero=0.0), limit)
 
 
 @equation(source="by definition")
