@@ -86,8 +86,8 @@ def _error_message(error: Exception) -> str:
             sources[name] = min(able, key=lambda each: len(each.equations)).name
     named = ", ".join(f"{model} for {name}" for name, model in sources.items())
     if "power" in sources:  # no model of the power of a kernel has its energies on a modern GPU
-        named += ", with energies that no machine file has; for a counted kernel, take average_power "
-        named += "and energy of latency_roofline, or set power_limit_share, such as 0.8"
+        named += ", with energies that no machine file has; of a counted kernel, take average_power"
+        named += " or energy of latency_roofline, or set power_limit_share, such as 0.8"
     return f"{text}: {named}" if named else text
 
 

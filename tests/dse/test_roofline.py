@@ -351,8 +351,9 @@ def test_the_energy_of_a_counted_kernel_is_its_mean_power_times_its_time() -> No
     ds = study.run()
     assert np.allclose(ds.energy, ds.average_power * ds.time)
     assert float(study.optimum(minimize="energy").core_clock) == 1.98e9  # idle for a shorter time
-    falls = {"threads_per_block": 512, "instruction_energy": "13.9 pJ * (core_clock / (1.98 GHz))^2"}
-    lower = dse.Study(model=MODEL, set=falls, **options).optimum(minimize="energy")
+    falls = {"instruction_energy": "13.9 pJ * (core_clock / (1.98 GHz))^2"}
+    falling = dse.Study(model=MODEL, set={"threads_per_block": 512, **falls}, **options)
+    lower = falling.optimum(minimize="energy")
     assert float(lower.core_clock) == 1.32e9
     # a model that yields the power of the kernel also decides its energy, as without mean power
     for other, prefer in (("energy_roofline", None), ("clock_scaling", "latency_roofline")):
