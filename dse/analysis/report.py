@@ -66,6 +66,7 @@ class AnswerOfVariant:
             and their ratios at each level of memory; empty where the model of the time gives no
             bytes.
         model, why_model (str): The model, and why no other model was used.
+        why_one_block (str): Why there is no other variant to compare with; empty if there is.
     """
 
     machine: str
@@ -73,6 +74,7 @@ class AnswerOfVariant:
     architecture: str = ""
     model: str = ""
     why_model: str = ""
+    why_one_block: str = ""
     time: float = float("nan")
     time_expected: float = float("nan")
     time_low: float = float("nan")
@@ -116,13 +118,14 @@ class Analysis(Report):
         answers (tuple of AnswerOfVariant): Machine by machine, the fastest variant first; variants
             without an answer come last.
         counters (tuple of dict): Counted and measured values, if a profile was given.
-        write_study (callable): Writes a study file at a path, for a kernel with a workload file.
+        write_study (callable): Writes a study file at a path, for a kernel with a workload file,
+            and returns the paths of both.
     """
 
     subject: str
     answers: tuple[AnswerOfVariant, ...]
     counters: tuple[Mapping[str, Any], ...] = ()
-    write_study: Callable[[Path], None] = field(default=lambda path: None, compare=False)
+    write_study: Callable[[Path], list[Path]] = field(default=lambda path: [], compare=False)
 
     @property
     def best(self) -> AnswerOfVariant:
@@ -157,6 +160,7 @@ class Analysis(Report):
             "launch": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
+            "one variant": best.why_one_block,
         }
         tables = [_variants_table(answers)] if len(answers) > 1 else []
         tables += [*_move_tables(best), _refused_table(answers)]

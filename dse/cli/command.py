@@ -233,7 +233,7 @@ def command(
                     echo(text, fold=not as_json)
             if path is not None and path.suffix == ".toml" and hasattr(answer, "write_study"):
                 with input_errors():
-                    answer.write_study(path)
+                    echo(f"wrote {' and '.join(map(str, answer.write_study(path)))}", err=as_json)
             elif answer is not None and path is not None:
                 is_study = path.suffix == ".toml" and "source" in options
                 source = read_source(options["source"]) if is_study else None
