@@ -88,7 +88,11 @@ def test_axes_held_at_one_value(run: Run) -> None:
             assert printed["rows"][0]["time"] == every.time.sel({axis: value}).min().item()
     for verb in ("optimum", "pareto"):
         off = run(verb, "study.toml", "--minimize", "time", "--at", "active_sms=1000", status=2)
-        assert "is not on its axis; the nearest value is" in off.stderr
+        assert "active_sms = 1000 is not on its axis; the nearest value is 18" in off.stderr
+    energy = str(Path(__file__).parents[2] / "examples/energy-gtx280.toml")
+    for value, text in {"603MHz": "603 MHz", "600000001": "600000001.0"}.items():
+        off = run("optimum", energy, "--at", f"core_clock={value}", status=2)
+        assert f"core_clock = {text} is not on its axis; the nearest value is 600" in off.stderr
     wrong = run("optimum", "out.zarr", "--minimize", "time", "--at", "active_sms", status=2)
     assert "expected QUANTITY=VALUE" in wrong.stderr
 
