@@ -374,6 +374,18 @@ def test_no_drawn_time_is_below_the_bytes_at_the_printed_bandwidth(assumed_triad
     assert float(dse.Study(**about, machine="a100_80").run()[name]) < 0.9 * TRIAD_LEAST
 
 
+def test_all_unknown_machines_are_named_at_once(run: Run) -> None:
+    names = "machine=A100 80GB,h100_sxm,L40SS"
+    analysis = ("analyze", str(KERNELS / "triad.toml"), f"--{names}")
+    for words in (analysis, ("evaluate", "gemm", names, "m=1", "n=1", "k=1")):
+        error = run(*words, status=2).stderr
+        assert (
+            "'A100 80GB' is no machine; did you mean 'a100_80'? (dse machines lists all)" in error
+        )
+        assert "'L40SS' is no machine; did you mean 'l40s'? (dse machines lists all)" in error
+        assert "h100_sxm" not in error
+
+
 def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> None:
     words = ("analyze", str(KERNELS / "triad.toml"), "--machine", "h100_pcie,gtx480")
     text = run(*words, "--block", "256").stdout
