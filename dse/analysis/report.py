@@ -44,6 +44,10 @@ _LEAST_COLUMN = 0.1
 #: Titles of the tables of machines.
 _TIMES = "expected time on each machine, its interval, and the time that the model alone predicts"
 _SHARES = "share of each limit in the predicted time [%]"
+_MACHINES_NOTES = (
+    "compare machines by predicted: expected contains errors of different samples of kernels",
+    "with one --machine, or --json: variants, what would help, and all assumptions",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +186,11 @@ class Analysis(Report):
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
         points = [{**each.defines, **each.inputs} for each in bests]
         inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
-        columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
+        level = next((f"{100 * e.interval.level:.4g} % " for e in bests if e.interval), "")
+        columns = {"machine": "", "expected": "s", f"{level}from": "s", f"{level}to": "s"}
+        columns |= {"predicted": "s"}
         columns |= {"code": ""} if any(each.architecture for each in bests) else {}
-        columns |= {"block": "", "within 1 %": "", **{name: _unit(name) for name in inputs}}
+        columns |= {"block": "", "blocks within 1 %": "", **{name: _unit(name) for name in inputs}}
         limits = [_limit_name(name, 1) for name in names]
         rows, shares, moves, notes = [], [], [], []
         for each, point in zip(bests, points, strict=True):
@@ -206,9 +212,8 @@ class Analysis(Report):
             Table(title="assumed on each machine", rows=[[text] for text in shared]),
             Table(title="assumed on one machine", rows=[n for n in notes if n[1] not in shared]),
         ]
-        more = ["with one --machine, or --json: variants, what would help, and all assumptions"]
-        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": more}
-        return Answer(tables=tables, data=self.to_dict(), **about)
+        about: dict[str, Any] = {"title": self.subject, "notes": _MACHINES_NOTES}
+        return Answer(kind="Analysis", tables=tables, data=self.to_dict(), **about)
 
 
 def _limit_name(name: str, form: int = 0) -> str:
@@ -302,7 +307,11 @@ def _best_moves(each: AnswerOfVariant) -> list[str]:
     best = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN]
     own = [m for m in best if m.lever == "programmer" and m.end_gain >= _WORTHWHILE]
     shown = own[:1] + best[: own[:1] != best[:1]]
-    return [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times faster ({m.lever})" for m in shown]
+    ends = [f" to {_short_text(m.end, m)}" * (m.end == m.end) for m in shown]  # NaN: no end
+    return [
+        f"{m.direction} {m.quantity}{to}: {m.end_gain:.3g} times faster ({m.lever})"
+        for m, to in zip(shown, ends, strict=True)
+    ]
 
 
 def _move_tables(each: AnswerOfVariant) -> list[Table]:

@@ -174,7 +174,8 @@ THROUGHPUT = (
     _insts("fp_vec", "vectorisable floating-point"),
     _insts("fp_vec_fused", "vectorisable fused multiply-add"),
     _insts("misc", "branch and other"),
-    row("mem_strength", "", RATIO, "loads in flight per warp (MSTR): unroll loops, or load float4",
+    row("mem_strength", "", RATIO, "loads in flight per warp (MSTR): wider loads (fewer "
+        "requests), or several loads before the first store or use",
         (1, 4), 1),
     row("ilp", "", RATIO, "instructions of one warp that issue at once", (1, 4), 1),
     row("simd_ilp", "", RATIO, "SIMD instructions that issue at once, in lanes", (1, 16)),
