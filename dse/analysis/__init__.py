@@ -15,10 +15,11 @@ from typing import Any
 
 from dse.analysis.report import Analysis, AnswerOfVariant
 from dse.analysis.subject import MAX_ADVISED, KernelSubject, Subject, WorkloadSubject
+from dse.catalog.entries import load_entries
 from dse.catalog.entries import machine as load_machine
 from dse.cuda import as_shapes, as_sizes
 from dse.progress import ProgressOption, show_progress
-from symbolic.errors import DseError, UnknownEntryError
+from symbolic.errors import DseError
 
 __all__ = ["KERNEL_FILES", "Analysis", "analyze"]
 
@@ -85,6 +86,7 @@ def analyze(
         raise DseError("machine names none: expected one or more, such as h100_sxm")
     if not 0 < interval < 1:
         raise DseError(f"interval = {interval}: expected a share between 0 and 1")
+    load_entries(load_machine, machines)
     path = fspath(source)
     given: dict[str, Any] = {
         "blocks": as_shapes(block),
@@ -127,8 +129,6 @@ def _all_answers(
     for name in machines:
         try:
             answers += subject.answers(name, interval)
-        except UnknownEntryError:
-            raise
         except DseError as error:
             errors.append(error)
             answers.append(AnswerOfVariant(machine=name, status=str(error)))

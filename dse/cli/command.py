@@ -86,8 +86,8 @@ def _error_message(error: Exception) -> str:
             sources[name] = min(able, key=lambda each: len(each.equations)).name
     named = ", ".join(f"{model} for {name}" for name, model in sources.items())
     if "power" in sources:  # no model of the power of a kernel has its energies on a modern GPU
-        named += ", with energies that no machine file has; to bound the power of a GPU instead, "
-        named += "set power_limit_share, such as 0.8"
+        named += ", with energies that no machine file has; of a counted kernel, take average_power"
+        named += " or energy of latency_roofline, or set power_limit_share, such as 0.8"
     return f"{text}: {named}" if named else text
 
 
@@ -233,7 +233,7 @@ def command(
                     echo(text, fold=not as_json)
             if path is not None and path.suffix == ".toml" and hasattr(answer, "write_study"):
                 with input_errors():
-                    answer.write_study(path)
+                    echo(f"wrote {' and '.join(map(str, answer.write_study(path)))}", err=as_json)
             elif answer is not None and path is not None:
                 is_study = path.suffix == ".toml" and "source" in options
                 source = read_source(options["source"]) if is_study else None

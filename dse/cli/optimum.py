@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ from dse.cli.options import (
 from dse.signals import time_left
 from stochastic import sizes
 from symbolic.answer import Answer
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -225,6 +226,34 @@ def axis_conditions_of(source: Source, at: Mapping[str, str]) -> list[str]:
     return texts + [f"{n} == {v if _NUMBER.fullmatch(v) else repr(v)}" for n, v in others]
 
 
+def axis_end_notes(study: StudyData, query: Mapping[str, Any], answer: Answer) -> list[str]:
+    """Return a note for each axis of numbers if the value after its end is better than the best.
+
+    Sizes of the work have no note, nor upper ends at or above the value of the machine itself.
+    """
+    from dse.catalog.entries import entry_number, machine
+
+    grid, names, data = study.grid(), [], answer.data
+    labels = grid.axes["machine"].labels if "machine" in grid.axes else (study.machine or "",)
+    best = [row for row in data["rows"] if row.get("rank", 1) == 1 and not data.get("interrupted")]
+    for name, axis in grid.axes.items():
+        if axis.kind != "number" or axis.size < 3 or name in query["per"]:
+            continue
+        row, values, own = grid.model.quantity(name), sorted(axis.values.tolist()), [math.inf]
+        for label in labels:
+            with suppress(DseError, KeyError):  # the machine has no such value
+                entry = machine(label, folder=study.folder)
+                own.append(entry_number(entry, name if name in entry.values else str(row.default)))
+        for end, near in ((values[0], values[1]), (values[-1], values[-2])):
+            is_open = row.direction != "none" and (end < near or end < min(own))
+            if is_open and any(each[name] == end for each in best):
+                with suppress(DseError):  # the next value is outside the domain, or not feasible
+                    wider = replace(study, axes={**study.axes, name: [end, 2 * end - near]})
+                    found = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
+                    names += [name] * bool((found == 2 * end - near).any())
+    return [f"{n} is at the end of its axis; a wider axis may have a better one" for n in names]
+
+
 def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> Answer:
     """Add notes on idle axes, impossible values and assumed inputs to an answer."""
     from dse.cli.evaluate import explain_rows
@@ -241,6 +270,7 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
         for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
         if name in variables
     ]
+    notes += axis_end_notes(study, query, answer)
     return replace(answer, notes=[*answer.notes, *notes])
 
 

@@ -23,7 +23,7 @@ from sweeps.grid.dataset import quantities_of, read_flag_meanings
 from sweeps.grid.goals import goals_in_order
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.records import check_finished
-from symbolic.answer import value_text
+from symbolic.answer import count_text, value_text
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_name, nearest_hint
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references
@@ -38,6 +38,8 @@ PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
 #: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
+#: Maximum number of letters of the fixed values in a title, without the count of the others.
+_MAX_VALUES = 52
 #: Maximum number of letters of a legend's title; a longer meaning is replaced by its name.
 _MAX_HEADING = 56
 #: Kinds of plots that can draw any study, as text for error messages.
@@ -212,18 +214,26 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
 
 
 def study_text(ds: xr.Dataset, source: Any = None) -> str:
-    """Return the model of a Dataset with its machine, workload, fixed axes and values.
+    """Return the model of a Dataset with its workload and machine, and a line of fixed values.
 
-    A workload's file has its title, if the ``source`` is a study.
+    A workload's file has its title, if the ``source`` is a study. Values that do not fit into the
+    line are counted.
     """
     study = json.loads(ds.attrs.get("study", "{}"))
     if isinstance(source, StudyData) and str(source.workload).endswith(".toml"):
         study["workload"] = workload(str(source.workload), folder=source.folder).title
-    names = [ds.attrs.get("model"), *(study.get(key) for key in ("workload", "machine"))]
-    fixed = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
-    values = [f"{name} = {value}" for name, value in study.get("set", {}).items()]
-    text = ", ".join(map(str, filter(None, names))) + f", at {point_text(ds, fixed)}" * bool(fixed)
-    return text + f" ({', '.join(values)})" * (0 < len(values) <= 6)  # two lines
+    single = {str(name): ds[name].item() for name in ds.coords if ds[name].size == 1}
+    names = [study.get(key) or single.get(key) for key in ("workload", "machine")]
+    fixed = {n: value for n, value in single.items() if not ds[n].dims and value not in names}
+    values = [point_text(ds, {name: value}) for name, value in fixed.items()]
+    values += [f"{name} = {value}" for name, value in study.get("set", {}).items()]
+    shown: list[str] = []
+    for text in values:
+        shown += [text] * (len(", ".join([*shown, text])) <= _MAX_VALUES)
+    if hidden := len(values) - len(shown):
+        shown.append(f"and {hidden} more" if shown else f"{count_text(hidden, 'value')} set")
+    title = ", ".join(map(str, filter(None, [ds.attrs.get("model"), *names])))
+    return "\n".join(filter(None, [title, ", ".join(shown)]))
 
 
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:

@@ -18,6 +18,7 @@ from dse.plots.axes import (
     name_flags,
     set_title,
     split_axes,
+    unit_of,
 )
 from dse.plots.bar_charts import bars
 from dse.plots.data import (
@@ -40,7 +41,7 @@ from dse.plots.data import (
 from dse.plots.style import MEANINGS, STYLES, Style, distinct_styles, style_of, style_variants
 from dse.study.study import StudyData
 from dse.verbs.optimum import optimum
-from sweeps.grid.goals import texts_of
+from sweeps.grid.goals import OBJECTIVE, texts_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError
 
@@ -117,6 +118,8 @@ def lines(
     if row.get("alone"):
         only_axis(ds, over, *names)
     labels = {name: axis_label(ds[name], 34) for name in names}
+    if not x and is_numeric(ds, over):
+        ds = ds.sortby(over)
     if relative:
         shares = [name for name in (*names, x) if name and name in ds.data_vars]
         ds = ds.assign({name: _relative_values(ds, name, over, relative) for name in shares})
@@ -149,8 +152,18 @@ def lines(
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
         shown = goal if goal in names else quantity
         places = [np.atleast_1d(best[name].values).ravel() for name in (x or over, shown)]
-        text = f"{'minimum' if minimize else 'maximum'} of {goal}"
-        ax.plot(*places, label=text, **STYLES["optimum"].mark_options(12))
+        score = best[goal if goal in best else OBJECTIVE]
+        values = np.atleast_1d(score.values).ravel()
+        if len(values) > 1:
+            look = STYLES["optimum"].mark_options(5, marker="o")
+            ax.plot(*places, label="best of each line", **look)
+        if np.isfinite(values).any():
+            first = int(np.nanargmin(values) if minimize else np.nanargmax(values))
+            at = value_text(places[0][first], unit_of(ds[x or over]))
+            text = f"{'minimum' if minimize else 'maximum'} of {goal}"
+            text += f":\n{value_text(values[first], unit_of(score))} at {at}"
+            point = [place[first : first + 1] for place in places]
+            ax.plot(*point, label=text, **STYLES["optimum"].mark_options(12))
     format_axis(ax.xaxis, ds[x or over])
     format_axis(ax.yaxis, ds[quantity], row.get("ylabel"))
     for axis, name, wide in ((ax.xaxis, x or over, 14), (ax.yaxis, quantity, 28)):

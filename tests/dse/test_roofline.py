@@ -21,6 +21,8 @@ import dse
 from dse import DseError, plots
 from dse.plots.kinds import KINDS
 from dse.plots.roofline_plots import faults_of
+from symbolic.library import load_model
+from symbolic.models import _energy
 from tests.browser import Browser, needs_chromium
 
 Run = Callable[..., Result]
@@ -339,6 +341,27 @@ def test_a_power_limit_that_is_not_reached_has_no_effect() -> None:
     unlimited = "power_limit_share > 0.45"
     drawn = study.optimum(minimize="time", where=["average_power <= 340 W", unlimited])
     assert int(drawn.threads_per_block) == 1024
+
+
+def test_the_energy_of_a_counted_kernel_is_its_mean_power_times_its_time() -> None:
+    options: dict[str, Any] = {
+        "machine": "h100_sxm",
+        "workload": str(KERNELS / "bodies.toml"),
+        "axes": {"core_clock": [0.6e9, 1.32e9, 1.98e9]},
+        "outputs": ["average_power", "time", "energy"],
+    }
+    study = dse.Study(model=MODEL, set={"threads_per_block": 512}, **options)
+    ds = study.run()
+    assert np.allclose(ds.energy, ds.average_power * ds.time)
+    assert float(study.optimum(minimize="energy").core_clock) == 1.98e9  # idle for a shorter time
+    falls = {"instruction_energy": "13.9 pJ * (core_clock / (1.98 GHz))^2"}
+    falling = dse.Study(model=MODEL, set={"threads_per_block": 512, **falls}, **options)
+    lower = falling.optimum(minimize="energy")
+    assert float(lower.core_clock) == 1.32e9
+    # a model that yields the power of the kernel also decides its energy, as without mean power
+    for other, prefer in (("energy_roofline", None), ("clock_scaling", "latency_roofline")):
+        union = load_model(f"occupancy + latency_roofline + {other}", prefer=prefer)
+        assert union.variants("energy") == (_energy.energy,)
 
 
 def test_the_power_limit_is_the_bottleneck_only_where_it_is_reached() -> None:
