@@ -11,12 +11,7 @@ def energy(power, time):
 
 @equation(name="energy", source="by definition: mean power times time", symbol="E")
 def mean_energy(average_power, time):
-    """Energy of the run; tensor units are left out, as in ``average_power``. [J]
-
-    Nobody publishes the voltage curves of these boards. So a lower clock saves no dynamic energy,
-    and a longer run takes more idle energy: the clock with the least time takes the least energy,
-    unless ``instruction_energy`` is given as a formula of ``core_clock``.
-    """
+    """Energy of the run; tensor units are left out, as in ``average_power``. [J]"""
     return average_power * time
 
 
