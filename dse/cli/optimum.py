@@ -229,28 +229,26 @@ def axis_conditions_of(source: Source, at: Mapping[str, str]) -> list[str]:
 def axis_end_notes(study: StudyData, query: Mapping[str, Any], answer: Answer) -> list[str]:
     """Return a note for each axis of numbers if the value after its end is better than the best.
 
-    Sizes of the work have no note, nor upper ends at or above the value of the machine itself.
+    An upper end of a machine's quantity has no note if it reaches the value of the machine itself.
     """
-    from dse.catalog.entries import entry_number, machine
-
     grid, names, data = study.grid(), [], answer.data
-    labels = grid.axes["machine"].labels if "machine" in grid.axes else (study.machine or "",)
     best = [row for row in data["rows"] if row.get("rank", 1) == 1 and not data.get("interrupted")]
     for name, axis in grid.axes.items():
-        if axis.kind != "number" or axis.size < 3 or name in query["per"]:
+        row, values = grid.model.quantities.get(name), sorted(axis.values.tolist())
+        if axis.kind != "number" or len(values) < 3 or name in query["per"] or row is None:
             continue
-        row, values, own = grid.model.quantity(name), sorted(axis.values.tolist()), [math.inf]
-        for label in labels:
-            with suppress(DseError, KeyError):  # the machine has no such value
-                entry = machine(label, folder=study.folder)
-                own.append(entry_number(entry, name if name in entry.values else str(row.default)))
         for end, near in ((values[0], values[1]), (values[-1], values[-2])):
-            is_open = row.direction != "none" and (end < near or end < min(own))
-            if is_open and any(each[name] == end for each in best):
-                with suppress(DseError):  # the next value is outside the domain, or not feasible
-                    wider = replace(study, axes={**study.axes, name: [end, 2 * end - near]})
-                    found = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
-                    names += [name] * bool((found == 2 * end - near).any())
+            if row.direction == "none" or all(each[name] != end for each in best):
+                continue
+            rest = {n: axes for n, axes in study.axes.items() if n != name}
+            with suppress(DseError):  # the next value is outside the domain, or not feasible
+                if end > near and row.lever == "designer":
+                    own = dse.optimum(replace(study, axes=rest), minimize=name, time_limit=1)
+                    if float(own[name]) <= end:
+                        continue
+                wider = replace(study, axes={**study.axes, name: [end, 2 * end - near]})
+                found = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
+                names += [name] * bool((found == 2 * end - near).any())
     return [f"{n} is at the end of its axis; a wider axis may have a better one" for n in names]
 
 
