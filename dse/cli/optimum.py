@@ -238,7 +238,7 @@ def axis_end_notes(study: StudyData, query: Mapping[str, Any], answer: Answer) -
         if axis.kind != "number" or len(values) < 3 or name in query["per"] or row is None:
             continue
         for end, near in ((values[0], values[1]), (values[-1], values[-2])):
-            if row.direction == "none" or all(each[name] != end for each in best):
+            if row.direction == "none" or all(each.get(name) != end for each in best):
                 continue
             rest = {n: axes for n, axes in study.axes.items() if n != name}
             with suppress(DseError):  # the next value is outside the domain, or not feasible

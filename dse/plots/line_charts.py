@@ -180,7 +180,7 @@ def lines(
         _clip_spike(ax, drawn)
     below = bool(flags) or len(names) > 1  # long labels leave no room at the side
     many = len(ax.get_legend_handles_labels()[0])
-    at_right = len(drawn) > 4 or (many > 5 and not below)
+    at_right = len(drawn) > 4 or (many > 4 and not below)
     add_legend(ax, heading=heading, at_right=at_right, at_bottom=below, ncols=2 if below else 1)
     return ax
 
