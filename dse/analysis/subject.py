@@ -165,12 +165,10 @@ class Subject:
         if not answers:
             raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
         if len(answers) == 1:
-            others = [
-                f"no other block is answered, such as {' x '.join(map(str, each.block))}: {status}"
-                for each, status in failed
-                if each.is_searched
-            ]
-            why = others[0].splitlines()[0] if others else self.why_one_block
+            why = self.why_one_block
+            for each, status in [pair for pair in failed if pair[0].is_searched][:1]:
+                size, (reason, *_) = " x ".join(map(str, each.block)), status.splitlines()
+                why = f"no other block is answered, such as {size}: {reason}"
             answers = [replace(answers[0], why_one_block=why)]
         about: dict[str, Any] = {"machine": entry.name, "machine_title": entry.title}
         about["model"] = prediction.model

@@ -240,15 +240,15 @@ def axis_end_notes(study: StudyData, query: Mapping[str, Any], answer: Answer) -
         for end, near in ((values[0], values[1]), (values[-1], values[-2])):
             if row.direction == "none" or all(each.get(name) != end for each in best):
                 continue
-            rest = {n: axes for n, axes in study.axes.items() if n != name}
             with suppress(DseError):  # the next value is outside the domain, or not feasible
                 if end > near and row.lever == "designer":
-                    own = dse.optimum(replace(study, axes=rest), minimize=name, time_limit=1)
-                    if float(own[name]) <= end:
+                    fixed = {n: values for n, values in study.axes.items() if n != name}
+                    own = dse.optimum(replace(study, axes=fixed), minimize=name, time_limit=1)
+                    if own[name] <= end:
                         continue
                 wider = replace(study, axes={**study.axes, name: [end, 2 * end - near]})
-                found = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
-                names += [name] * bool((found == 2 * end - near).any())
+                better = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
+                names += [name] * bool((better == 2 * end - near).any())
     return [f"{n} is at the end of its axis; a wider axis may have a better one" for n in names]
 
 
