@@ -159,9 +159,9 @@ def lines(
             ax.plot(*places, label="best of each line", **look)
         if np.isfinite(values).any():
             first = int(np.nanargmin(values) if minimize else np.nanargmax(values))
-            at = value_text(places[0][first], unit_of(ds[x or over]))
+            across = value_text(places[0][first], unit_of(ds[x or over]))
             text = f"{'minimum' if minimize else 'maximum'} of {goal}"
-            text += f":\n{value_text(values[first], unit_of(score))} at {at}"
+            text += f":\n{value_text(values[first], unit_of(score))} at {across}"
             point = [place[first : first + 1] for place in places]
             ax.plot(*point, label=text, **STYLES["optimum"].mark_options(12))
     format_axis(ax.xaxis, ds[x or over])
