@@ -83,6 +83,8 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
     for name, value in place.items():
         known = [str(dim) for dim in ds.dims if dim in ds.coords]
         check_name(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
+        if not any(each.isidentifier() or name in ds[each].dims for each in names):
+            raise DseError(f"at: {', '.join(names)} does not vary over {name}: leave {name} out")
         quantities = quantities_of(ds)
         axis = parse_axis(name, ds[name].values.tolist(), quantities)
         ds = ds.isel({name: axis.position(value, quantities)})
@@ -351,7 +353,10 @@ def _free_axes(
 ) -> dict[str, NDArray[Any]]:
     if isinstance(source, StudyData):
         grid = source.grid([name for name in names if name not in source.axes])
-        dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
+        # a statistic has no value for each value of the axes that it reduces
+        drawn = [name for name in grid.outputs if name in names and not name.isidentifier()]
+        drawn = drawn if len(drawn) == len(names) else list(grid.outputs)
+        dims = {dim for name in drawn for dim in grid.dims(name)} - {"draw"}
         axes = {dim: grid.axes[dim].coordinate for dim in grid.axes if dim in dims}
     else:
         dims = {str(dim) for name in names if name in source for dim in source[name].dims}

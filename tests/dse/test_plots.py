@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 import dse
 from dse import plots
 from dse.plots.axes import is_geometric
+from dse.plots.data import complete_options
 from dse.plots.kinds import KINDS
 from dse.plots.style import (
     MEANINGS,
@@ -370,6 +371,19 @@ def test_bars_are_quantities_of_labels() -> None:
     assert shares == pytest.approx(np.array(drawn) / np.max(drawn, axis=0))
     with pytest.raises(dse.DseError, match="several quantities over one axis, or one over two"):
         plots.bars(ds, ["mwp", "cwp"])
+
+
+def test_a_statistic_is_drawn_where_any_point_of_its_axes_is_feasible() -> None:
+    text = "best_low(time, active_sms)"  # infeasible at the middle of active_sms
+    axes = {"workload": ["svm", "sepia"], "active_sms": range(1, 31)}
+    study = energy(workload=None, axes=axes, where=["active_sms <= 3"])
+    options = complete_options(KINDS["bars"], {"quantity": [text]}, study)
+    assert "at" not in options
+    (bars,) = plots.bars(study, **options).containers
+    least = study.run().time.sel(active_sms=range(1, 4)).min("active_sms")
+    assert [bar.get_width() for bar in bars] == pytest.approx(least.values)  # type: ignore[attr-defined]
+    with pytest.raises(dse.DseError, match="does not vary over active_sms: leave active_sms out"):
+        plots.bars(study, text, at={"active_sms": 20})
 
 
 def test_more_groups_of_bars_than_one_can_read_are_refused() -> None:
