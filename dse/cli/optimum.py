@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -147,7 +148,9 @@ def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -
         data["certificate"] = {key: ds.attrs[key] for key in _CERTIFICATE_KEYS if key in ds.attrs}
         if "settled" in ds.attrs:
             data["certificate"]["settled"] = bool(ds.attrs["settled"])
-    return replace(answer, data=answer.data | data, certificate=certificate_text(ds.attrs, gap))
+    data |= {"no_value": notes} if (notes := json.loads(ds.attrs.get("no_value", "[]"))) else {}
+    certificate = certificate_text(ds.attrs, gap)
+    return replace(answer, notes=notes, data=answer.data | data, certificate=certificate)
 
 
 def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:
@@ -293,7 +296,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     if isinstance(source, StudyData):
         return _add_notes(answer, source, query)
     is_mixed = "model" in source.sizes and "model" not in options["per"]
-    return replace(answer, notes=[_MODELS_NOTE]) if is_mixed else answer
+    return replace(answer, notes=[*answer.notes, _MODELS_NOTE]) if is_mixed else answer
 
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:

@@ -101,3 +101,35 @@ def test_power_of_a_modern_gpu_is_bounded_if_no_model_can_compute_it(run: Run) -
     energies = [name for name in load_model("activity_power").needs("power") if "energy" in name]
     assert energies
     assert not [name for name in energies if shipped_values(name)]
+
+
+def test_labels_without_a_value_of_the_objective_are_named_with_the_cause(run: Run) -> None:
+    text = """model = "ipp"
+machine = "gtx280"
+outputs = ["time"]
+[axes]
+workload = ["sepia", "svm"]
+active_sms = [10, 30]
+threads_per_block = [64, 128]
+"""
+    Path("two.toml").write_text(text)
+    Path("machines.toml").write_text(
+        text.replace('machine = "gtx280"\n', "").replace(
+            "[axes]", '[axes]\nmachine = ["8800gtx", "gtx280"]'
+        )
+    )
+    goal = ("--minimize", "geomean(best(time, threads_per_block, active_sms), workload)")
+    sepia = ("--where", "not (machine == '8800gtx' and workload == 'sepia')")
+    why = "8800gtx: no value: no feasible configuration of sepia has one"
+    command = ("optimum", "machines.toml", *goal, *sepia)
+    assert f"\n{why}\n" in run(*command, "--top", "2").stdout
+    printed = json.loads(run(*command, "--top", "2", "--json").stdout)
+    assert printed["no_value"] == [why]
+    assert [row["machine"] for row in printed["rows"]] == ["gtx280"]
+    assert "no value" not in run(*command, "--at", "machine=gtx280").stdout
+    assert why in run(*command, "--at", "machine=8800gtx", status=1).stderr
+    alone = ("optimum", "two.toml", *goal, "--where", "workload == 'svm'")
+    assert "; no value: no feasible configuration of sepia has one" in run(*alone, status=1).stderr
+    split = ("--where", "threads_per_block == where(workload == 'svm', 128, 64)")
+    best = ("optimum", "two.toml", "--minimize", "geomean(time, workload)", *split)
+    assert "no feasible configuration has one over workload" in run(*best, status=1).stderr
