@@ -17,6 +17,7 @@ from dse.cli.command import (
     UNPROVEN,
     Source,
     best_on_interrupt,
+    change_study,
     command,
     compile_in_background,
     read_query,
@@ -26,6 +27,7 @@ from dse.cli.command import (
 from dse.cli.options import (
     OptionDecorator,
     at_option,
+    axis_and_set_options,
     goal_options,
     nonempty_options,
     option,
@@ -260,6 +262,7 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
 @goal_options(several=False)
 @per_and_top_options
 @at_option
+@axis_and_set_options
 @option("--ties", "Report all configurations that are as good as the best", is_flag=True)
 @option(
     "--within X%",
@@ -284,6 +287,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     from dse.display import select_rows
     from dse.study.study import StudyData
 
+    source = change_study(source, options["axes"], options["set_values"])
     where = [*where, *axis_conditions_of(source, at)]
     query = read_query(source, {**options, "where": where})
     limits = search_limits(options) | {"ties": ties, "progress": True}
