@@ -232,7 +232,9 @@ def add_statistics(
             builder.define_at(name, skip_statistic_conditions=skip)
         else:
             leaves[name] = builder.leaf(name, skip_statistic_conditions=skip)
-    in_both = in_conditions & graph.ancestors(graph.outputs)
+    # what an equation of the model takes over an axis is no choice of the query
+    equations = (d.needs for d in graph.definitions.values() if d.kind == "equation")
+    in_both = (in_conditions & graph.ancestors(graph.outputs)).difference(*equations)
     for name in graph.statistics:
         if name in in_both and isinstance(name, StatisticName):
             builder.check_sees_conditions(name)
@@ -462,7 +464,7 @@ class _StatisticBuilder:
                 raise DseError(
                     f"{name} is an output and part of a condition, so it ignores "
                     f"{condition.text!r}, which varies along {', '.join(sorted(along))}: drop one "
-                    "condition, or use another statistic"
+                    "condition, or put it into the formula, as where(condition, value, other value)"
                 )
 
 
