@@ -237,7 +237,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
     """Scale the sides ``x``, ``y`` or ``xy`` of an Axes logarithmically, or raise DseError."""
     from matplotlib import ticker
 
-    from dse.plots.ticks import fit_ticks, has_names
+    from dse.plots.ticks import FittingLocator, fit_ticks, has_names
 
     for axis in (getattr(ax, f"{side}axis") for side in sides):
         name, form = axis.axis_name, axis.get_major_formatter()
@@ -254,7 +254,8 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
                 getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 3.5 else (1,))
+            steps = ((1, 2, 5), (1, 3), (1,)) if decades < 3.5 else ((1,),)
+            logs = FittingLocator(*(ticker.LogLocator(subs=subs) for subs in steps))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())
             is_plain = type(form) is ticker.ScalarFormatter

@@ -20,14 +20,15 @@ from dse.verbs.optimum import optimum
 from dse.verbs.study import run
 from sweeps.grid.axes import parse_axis
 from sweeps.grid.dataset import quantities_of, read_flag_meanings
-from sweeps.grid.goals import goals_in_order
+from sweeps.grid.goals import Goal, goals_in_order
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.records import check_finished
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_name, nearest_hint
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references
-from symbolic.quantities import indexed_quantity
+from symbolic.quantities import TABLE, Quantity, indexed_quantity
+from symbolic.statistics import STATISTICS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -211,6 +212,22 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
     texts = {name: value_text(value, unit_of(ds[name])) for name, value in at.items()}
     plain = {name for name, value in at.items() if bare or isinstance(value, str)}
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
+
+
+def goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
+    """Return an objective in words if it is a quantity or a statistic of one; else its formula."""
+    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
+    try:
+        formula, words = goal.formula(plain), "{}"
+    except DseError:
+        return goal.text  # a Dataset may lack the quantities of a statistic
+    name: Any = formula.args[0] if formula.op == "reference" else ""
+    about = getattr(name, "statistic", None)
+    if about is not None and not about.rules and about.level is None:
+        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
+        words = f"{text} of {{}} over {' and '.join(about.axes)}"
+        name = about.argument.args[0] if about.argument.op == "reference" else ""
+    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
 
 def study_text(ds: xr.Dataset, source: Any = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dse.plots.data import (
     AxisValues,
     PlotSource,
     check_finite,
+    goal_words,
     mask_infeasible,
     needed_quantities,
     plot_data,
@@ -23,14 +24,12 @@ from dse.plots.data import (
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
 from dse.study.study import StudyData
 from dse.verbs.optimum import pareto as front_of
-from sweeps.grid.goals import Goal, read_goals, texts_of
+from sweeps.grid.goals import read_goals, texts_of
 from sweeps.nest.reduce import lower_by_share
 from sweeps.scan.values import DatasetTable
 from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.ops import references
-from symbolic.quantities import TABLE, Quantity
-from symbolic.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +128,7 @@ def pareto(
     for axis, goal, numbers in ((ax.xaxis, goals[0], across), (ax.yaxis, goals[1], up)):
         variables = front.variables.items()
         about = next(v for n, v in variables if goal.text in (n, v.attrs.get("long_name")))
-        attrs = about.attrs | {"long_name": _goal_words(goal, known)}
+        attrs = about.attrs | {"long_name": goal_words(goal, known)}
         format_axis(axis, xr.DataArray(numbers, dims="point", name=goal.text, attrs=attrs))
         if numbers.size and log_norm(numbers, _LOG_RATIO) is not None:
             use_log_scale(ax, axis.axis_name)
@@ -143,22 +142,6 @@ def pareto(
     heading, columns = words if named else "", 1 if epsilon and not named else 2
     add_legend(ax, heading=heading, at_bottom=True, ncols=columns, handles=handles, labels=entries)
     return ax
-
-
-def _goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
-    """Return an objective in words if it is a quantity or a statistic of one; else its formula."""
-    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
-    try:
-        formula, words = goal.formula(plain), "{}"
-    except DseError:
-        return goal.text  # a Dataset may lack the quantities of a statistic
-    name: Any = formula.args[0] if formula.op == "reference" else ""
-    about = getattr(name, "statistic", None)
-    if about is not None and not about.rules and about.level is None:
-        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
-        words = f"{text} of {{}} over {' and '.join(about.axes)}"
-        name = about.argument.args[0] if about.argument.op == "reference" else ""
-    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
 
 def parallel(

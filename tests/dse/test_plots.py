@@ -382,8 +382,28 @@ def test_a_statistic_is_drawn_where_any_point_of_its_axes_is_feasible() -> None:
     (bars,) = plots.bars(study, **options).containers
     least = study.run().time.sel(active_sms=range(1, 4)).min("active_sms")
     assert [bar.get_width() for bar in bars] == pytest.approx(least.values)  # type: ignore[attr-defined]
+    label = plots.bars(study, **options).get_xlabel()
+    assert label == "least value of run time over active_sms [s]"
     with pytest.raises(dse.DseError, match="does not vary over active_sms: leave active_sms out"):
         plots.bars(study, text, at={"active_sms": 20})
+
+
+def test_bars_over_many_decades_are_logarithmic_and_missing_ones_are_named() -> None:
+    kernels, machines = [f"k{number}" for number in range(10)], ["one", "two", "three"]
+    times = np.geomspace(1e-6, 2e-3, 30).reshape(3, 10)
+    times[1, 3], times[2] = np.nan, np.nan
+    coords = {"machine": machines, "kernel": kernels}
+    ds = xr.Dataset({"time": (("machine", "kernel"), times, {"units": "s"})}, coords)
+    ds["feasible"] = ds.time.notnull()
+    ax = plots.bars(ds, "time")
+    assert ax.get_xscale() == "log"
+    notes = [(text.get_text(), round(float(text.get_position()[1]), 3)) for text in ax.texts]
+    assert notes == [("not feasible", round(1 + (3 - 4.5) * 0.08, 3)), ("not feasible", 2.0)]
+    assert len({bars[0].get_facecolor() for bars in ax.containers}) == 10  # type: ignore[index]
+    ax = plots.bars(ds.where(ds.time < 5e-5), "time")
+    assert ax.get_xscale() == "linear"
+    ax = plots.bars(ds.drop_vars("feasible"), "time")
+    assert {text.get_text() for text in ax.texts} == {"no value"}
 
 
 def test_more_groups_of_bars_than_one_can_read_are_refused() -> None:
