@@ -38,6 +38,8 @@ _MAX_FACTOR_RATIO = 1.6
 _MIN_LOG_RATIO = 4.0
 #: A logarithmic axis of fewer decades has ticks at equal steps.
 _LEAST_DECADES = 0.5
+#: Ticks of a logarithmic axis that begins below this value have prefixes, such as 5 ms.
+_LEAST_PLAIN = 0.01
 #: Label of an Axes whose scales ``--log`` leaves as they are.
 LINEAR = "<linear>"
 
@@ -258,9 +260,13 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             logs = FittingLocator(*(ticker.LogLocator(subs=subs) for subs in steps))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())
-            is_plain = type(form) is ticker.ScalarFormatter
-            short = ticker.FuncFormatter(lambda value, _: short_number(value))
-            axis.set_major_formatter(short if is_plain else form)
+            if type(form) is ticker.ScalarFormatter:
+                form = ticker.FuncFormatter(lambda value, _: short_number(value))
+                words, _, unit = axis.get_label_text().removesuffix("]").rpartition("[")
+                if unit in _PREFIXED_UNITS and min(axis.get_view_interval()) < _LEAST_PLAIN:
+                    form = ticker.EngFormatter(unit=unit, sep=" ")
+                    axis.set_label_text(words.rstrip())
+            axis.set_major_formatter(form)
             fit_ticks(axis)
 
 

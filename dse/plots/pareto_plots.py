@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,11 +103,13 @@ def pareto(
     column = labels[named] if named else np.full(across.size, words)
     groups, ax = list(dict.fromkeys(column.tolist())), axes_of(ax)
     looks = distinct_styles(groups, ["front"]) if named else [STYLES["configurations"]]
+    ends = DatasetTable(front, ()).values(goals)[0]
+    are_all = not named and not many and ends[0].size == across.size
+    many = "all configurations" if are_all else many
     for group, look in zip(groups, looks, strict=True) if named or not many else ():
         x, y = (each[column == group][::step] for each in (across, up))
         style = look.mark_options(5, mew=0.3 * bool(named), zorder=2)
         ax.plot(x, y, rasterized=across.size > 2000, label=group, **style)
-    ends = DatasetTable(front, ()).values(goals)[0]
     along = np.argsort(signs[0] * ends[0])
     x, y = (sign * value[along] for sign, value in zip(signs, ends, strict=True))
     # the line runs on the side of dominated points
@@ -115,7 +118,8 @@ def pareto(
     style |= {"mfc": "none", "ms": 10} if named else {}
     style |= {"marker": ""} if len(x) > _MAX_MARKERS else {}
     share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
-    ax.plot(x, y, **style, label=f"{share}: {len(x):,} of {many or 'them'}")
+    size = "all {:,} configurations" if are_all else f"{{:,}} of {many or 'them'}"
+    ax.plot(x, y, **style, label=f"{share}: {size.format(len(x))}")
     further = [name for name in labels if name != named]
     for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
         text = ", ".join(str(front[name].values[along[k]]) for name in further)
@@ -134,8 +138,10 @@ def pareto(
             use_log_scale(ax, axis.axis_name)
     corner = "lower" if signs[1] > 0 else "upper"
     corner += " left" if signs[0] > 0 else " right"
-    of = json.loads(front.attrs.get("study", "{}")).get("machine")
-    ax.set_title(f"{of}: better towards the {corner}".removeprefix("None: "), fontsize="medium")
+    study = json.loads(front.attrs.get("study", "{}"))
+    names = [Path(study[key]).stem for key in ("machine", "workload") if study.get(key)]
+    of = ", ".join(names) + ": " * bool(names)
+    ax.set_title(f"{of}better towards the {corner}", fontsize="medium")
     handles, entries = ax.get_legend_handles_labels()
     if not named and not many:  # a dot of the figure would be too small
         handles[0] = Line2D([], [], **STYLES["configurations"].mark_options(10, mew=0))

@@ -388,6 +388,23 @@ def test_a_statistic_is_drawn_where_any_point_of_its_axes_is_feasible() -> None:
         plots.bars(study, text, at={"active_sms": 20})
 
 
+def test_a_front_of_all_configurations_hides_no_points() -> None:
+    ds = xr.Dataset({"time": ("n", [5e-4, 5e-3, 8e-2], {"units": "s"})}, {"n": [1.0, 2.0, 3.0]})
+    ds["power"] = ("n", [300.0, 200.0, 100.0], {"units": "W"})
+    ax = plots.pareto(ds, minimize=["time", "power"])
+    (front,) = ax.get_lines()
+    assert front.get_label() == "Pareto front: all 3 configurations"
+    ax.figure.draw_without_rendering()
+    assert "5 ms" in [label.get_text() for label in ax.get_xticklabels()]
+    assert ax.get_xlabel() == "time"
+    ds.power[1] = 400.0
+    others, front = plots.pareto(ds, minimize=["time", "power"]).get_lines()
+    assert others.get_label() == "3 configurations"
+    assert front.get_label() == "Pareto front: 2 of them"
+    title = plots.pareto(energy(), minimize=["time", "power"]).get_title()
+    assert title == "gtx280, svm: better towards the lower left"
+
+
 def test_bars_over_many_decades_are_logarithmic_and_missing_ones_are_named() -> None:
     kernels, machines = [f"k{number}" for number in range(10)], ["one", "two", "three"]
     times = np.geomspace(1e-6, 2e-3, 30).reshape(3, 10)
