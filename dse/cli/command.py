@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,7 +22,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dse
-from dse.cli.options import echo, nonempty_options, source_path_argument
+from dse.cli.options import (
+    allow_named_files,
+    echo,
+    nonempty_options,
+    override_inputs,
+    source_path_argument,
+)
 from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.checks import LawError
@@ -311,6 +318,25 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
         if text not in known:
             echo(f"warning: {text}", err=True)
     return study
+
+
+def change_study(source: Any, axes: Mapping[str, Any], set_values: Mapping[str, str]) -> Any:
+    """Return a study after --axis and --set have replaced axes and values of its file."""
+    from dse.study.study import StudyData
+    from sweeps.grid.goals import texts_of
+
+    if not axes and not set_values:
+        return source
+    if not isinstance(source, StudyData):
+        raise click.UsageError("--axis and --set change a study of one model: give its file")
+    fields = {name: getattr(source, name) for name in ("machine", "workload", "axes", "set")}
+    folder = allow_named_files(source.folder, set_values, axes)
+    best = dict(source.best or {})
+    if "per" in best:  # an axis that has one value now
+        best["per"] = [name for name in texts_of(best["per"], "per") if name not in set_values]
+    with input_errors():
+        changes = override_inputs(fields, set_values, axes) | {"best": best or None}
+        return warn_odd_numbers(replace(source, folder=folder, **changes), source)
 
 
 def read_source(path: str, *, values: bool = False) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from dse.cli.command import (
     UNPROVEN,
     Source,
     best_on_interrupt,
+    change_study,
     command,
     compile_in_background,
     read_query,
@@ -25,6 +27,7 @@ from dse.cli.command import (
 from dse.cli.options import (
     OptionDecorator,
     at_option,
+    axis_and_set_options,
     goal_options,
     nonempty_options,
     option,
@@ -148,7 +151,9 @@ def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -
         data["certificate"] = {key: ds.attrs[key] for key in _CERTIFICATE_KEYS if key in ds.attrs}
         if "settled" in ds.attrs:
             data["certificate"]["settled"] = bool(ds.attrs["settled"])
-    return replace(answer, data=answer.data | data, certificate=certificate_text(ds.attrs, gap))
+    data |= {"no_value": notes} if (notes := json.loads(ds.attrs.get("no_value", "[]"))) else {}
+    certificate = certificate_text(ds.attrs, gap)
+    return replace(answer, notes=notes, data=answer.data | data, certificate=certificate)
 
 
 def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:
@@ -285,6 +290,7 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
 @goal_options(several=False)
 @per_and_top_options
 @at_option
+@axis_and_set_options
 @option("--ties", "Report all configurations that are as good as the best", is_flag=True)
 @option(
     "--within X%",
@@ -309,6 +315,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     from dse.display import select_rows
     from dse.study.study import StudyData
 
+    source = change_study(source, options["axes"], options["set_values"])
     where = [*where, *axis_conditions_of(source, at)]
     query = read_query(source, {**options, "where": where})
     limits = search_limits(options) | {"ties": ties, "progress": True}
@@ -321,7 +328,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     if isinstance(source, StudyData):
         return _add_notes(answer, source, query)
     is_mixed = "model" in source.sizes and "model" not in options["per"]
-    return replace(answer, notes=[_MODELS_NOTE]) if is_mixed else answer
+    return replace(answer, notes=[*answer.notes, _MODELS_NOTE]) if is_mixed else answer
 
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:

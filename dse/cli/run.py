@@ -10,14 +10,13 @@ import click
 
 from dse.cli.command import (
     best_on_interrupt,
+    change_study,
     command,
-    input_errors,
     progress_from_option,
     query_from_options,
     query_options,
     read_study,
     set_exit_status,
-    warn_odd_numbers,
 )
 from dse.cli.optimum import (
     axis_end_notes,
@@ -26,12 +25,10 @@ from dse.cli.optimum import (
     watched_objective,
 )
 from dse.cli.options import (
-    allow_named_files,
     axis_and_set_options,
     expand_option,
     goal_options,
     option,
-    override_inputs,
     per_and_top_options,
     progress_option,
     study_argument,
@@ -231,15 +228,9 @@ def run(
     from stochastic.compile_cache import compile_seconds
 
     began, compiled_before = time.monotonic(), compile_seconds()
-    read = original = read_study(study)
+    read: StudyData = read_study(study)
     options = with_quantity_names(read, {**options, "axes": axes, "set_values": set_values})
-    axes, set_values = options["axes"], options["set_values"]
-    if axes or set_values:
-        fields = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
-        folder = allow_named_files(read.folder, set_values, axes)
-        with input_errors():
-            read = replace(read, folder=folder, **override_inputs(fields, set_values, axes))
-        warn_odd_numbers(read, original)
+    read = change_study(read, options["axes"], options["set_values"])
     best = query_from_options(query_options(options), read.best)
     if best is not None:
         read.check_best(best)

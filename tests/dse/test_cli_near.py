@@ -129,3 +129,52 @@ def test_an_optimum_at_the_end_of_an_axis_is_noted_if_the_next_value_is_better(r
         for text in printed:
             assert [line.split()[0] for line in text.splitlines() if note in line] == names, axes
     assert note not in run("optimum", "ends.toml", "--per", "core_clock").stdout
+
+
+def test_labels_without_a_value_of_the_objective_are_named_with_the_cause(run: Run) -> None:
+    text = """model = "ipp"
+machine = "gtx280"
+outputs = ["time"]
+[axes]
+workload = ["sepia", "svm"]
+active_sms = [10, 30]
+threads_per_block = [64, 128]
+"""
+    Path("two.toml").write_text(text)
+    Path("machines.toml").write_text(
+        text.replace('machine = "gtx280"\n', "").replace(
+            "[axes]", '[axes]\nmachine = ["8800gtx", "gtx280"]'
+        )
+    )
+    goal = ("--minimize", "geomean(best(time, threads_per_block, active_sms), workload)")
+    sepia = ("--where", "not (machine == '8800gtx' and workload == 'sepia')")
+    why = "8800gtx: no value: no feasible configuration of sepia has one"
+    command = ("optimum", "machines.toml", *goal, *sepia)
+    assert f"\n{why}\n" in run(*command, "--top", "2").stdout
+    printed = json.loads(run(*command, "--top", "2", "--json").stdout)
+    assert printed["no_value"] == [why]
+    assert [row["machine"] for row in printed["rows"]] == ["gtx280"]
+    assert "no value" not in run(*command, "--at", "machine=gtx280").stdout
+    assert why in run(*command, "--at", "machine=8800gtx", status=1).stderr
+    alone = ("optimum", "two.toml", *goal, "--where", "workload == 'svm'")
+    assert "; no value: no feasible configuration of sepia has one" in run(*alone, status=1).stderr
+    split = ("--where", "threads_per_block == where(workload == 'svm', 128, 64)")
+    best = ("optimum", "two.toml", "--minimize", "geomean(time, workload)", *split)
+    assert "no feasible configuration has one over workload" in run(*best, status=1).stderr
+
+
+def test_options_change_the_study_of_which_the_best_is_asked(run: Run) -> None:
+    text = Path("study.toml").read_text().replace('machine = "8800gtx"\n', "")
+    text += 'machine = ["8800gtx", "gtx280"]\n[best]\nminimize = "time"\nper = ["machine"]\n'
+    Path("per.toml").write_text(text)
+    asked = ("--set", "machine=gtx280", "--axis", "active_sms=3,7", "--json")
+    (row,) = json.loads(run("optimum", "per.toml", *asked).stdout)["rows"]
+    study = dse.Study.from_toml("study.toml")
+    given = {"machine": "gtx280", "axes": {**study.axes, "active_sms": [3, 7]}}
+    changed = dse.Study(model=study.model, workload=study.workload, set=study.set, **given)
+    best = dse.best_config(changed.optimum(minimize="time"))
+    assert {name: row[name] for name in NAMES} == {name: best[name] for name in NAMES}
+    assert json.loads(run("run", "per.toml", *asked).stdout)["best"]["rows"] == [row]
+    Path("rows.csv").write_text("a,time\n1,2\n2,3\n")
+    wrong = run("optimum", "rows.csv", "--minimize", "time", "--set", "a=1", status=2)
+    assert "--axis and --set change a study of one model" in wrong.stderr
