@@ -131,8 +131,12 @@ class FitProblem:
             if self.parameters[places[0]].label is not None:  # select by the label of the row
                 at = np.tile(at[self.labels], len(self.measurements))
             up, down = result[:, 1 + 2 * number], result[:, 2 + 2 * number]
-            each = _finite_difference(here, up, down, points[:, at], ahead[:, at], behind[:, at])
-            slopes[:, np.arange(here.shape[1]), at] = each
+            value, high, low = points[:, at], ahead[:, at], behind[:, at]
+            with np.errstate(all="ignore"):
+                both = (up - down) / (high - low)
+                right, left = (up - here) / (high - value), (here - down) / (value - low)
+            each = np.where(np.isfinite(both), both, np.where(np.isfinite(right), right, left))
+            slopes[:, np.arange(here.shape[1]), at] = np.where(np.isfinite(each), each, 0.0)
         return here, slopes
 
     def subsample(self, limit: int) -> FitProblem:
@@ -150,16 +154,6 @@ class FitProblem:
             measurements=self.measurements[:, rows],
             scale=self.scale[:, rows],
         )
-
-
-def _finite_difference(
-    center: Floats, up: Floats, down: Floats, value: Floats, high: Floats, low: Floats
-) -> Floats:
-    with np.errstate(all="ignore"):
-        both = (up - down) / (high - low)
-        right, left = (up - center) / (high - value), (center - down) / (value - low)
-    slope = np.where(np.isfinite(both), both, np.where(np.isfinite(right), right, left))
-    return np.where(np.isfinite(slope), slope, 0.0)
 
 
 #: Starting points: number for each nonlinear quantity; maximum; number if all are linear.

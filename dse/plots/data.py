@@ -281,7 +281,15 @@ def complete_options(
     names = [names] if isinstance(names, str) else list(names)
     if names:
         at = explicit.get("at", {})
-        free = _free_axes(source, names, at)
+        if isinstance(source, StudyData):
+            grid = source.grid([name for name in names if name not in source.axes])
+            dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
+            axes = {dim: axis.coordinate for dim, axis in grid.axes.items() if dim in dims}
+        else:
+            dims = {str(dim) for name in names if name in source for dim in source[name].dims}
+            known_axes = [str(dim) for dim in source.sizes if dim in dims and dim in source.coords]
+            axes = {dim: source[dim].values for dim in known_axes}
+        free = {name: values for name, values in axes.items() if name not in at}
         over = options.get("over") or kind.options.get("over")
         shown = _axes_to_show(kind, free, [over, options.get("by")], len(names))
         is_missing = "over" in kind.required_options or (over and over not in free)
@@ -289,7 +297,17 @@ def complete_options(
             options["over"] = shown[0]
         rest = {name: values for name, values in free.items() if name not in shown}
         if rest:
-            options["at"] = {**at, **_default_point(source, best, rest, names[0], at)}
+            goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
+            place = dict(optimum(source, **goal).coords) if goal else {}
+            if any(axis not in place for axis in rest):
+                ds = plot_data(source, [names[0]], at)
+                array = mask_infeasible(ds, ds[names[0]])
+                defined = np.argwhere(np.isfinite(np.asarray(array.values, dtype=float)))
+                if defined.size:
+                    index = dict(zip(array.dims, defined[len(defined) // 2].tolist(), strict=True))
+                    place = {**array.isel(index).coords, **place}
+            fixed = {axis: place[axis].values.item() for axis in rest if axis in place}
+            options["at"] = {**at, **fixed}
     return options
 
 
@@ -354,36 +372,3 @@ def cases_of(source: StudyData | xr.Dataset) -> list[str]:
         return sorted(cases, key=lambda name: -min(2, len(grid.dims(name))))
     marks = {"flag_values", "flag_values_by_model"}
     return [name for name in _outputs(source) if marks & source[name].attrs.keys()]
-
-
-def _free_axes(
-    source: StudyData | xr.Dataset, names: Sequence[str], at: Mapping[str, Any]
-) -> dict[str, NDArray[Any]]:
-    if isinstance(source, StudyData):
-        grid = source.grid([name for name in names if name not in source.axes])
-        dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
-        axes = {dim: grid.axes[dim].coordinate for dim in grid.axes if dim in dims}
-    else:
-        dims = {str(dim) for name in names if name in source for dim in source[name].dims}
-        axes = {str(d): source[d].values for d in source.sizes if d in dims and d in source.coords}
-    return {name: values for name, values in axes.items() if name not in at}
-
-
-def _default_point(
-    source: StudyData | xr.Dataset,
-    best: Mapping[str, Any],
-    rest: Mapping[str, NDArray[Any]],
-    name: str,
-    at: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return values of the axes ``rest`` at the optimum of ``[best]``, or at a middle point."""
-    goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
-    place = dict(optimum(source, **goal).coords) if goal else {}
-    if any(axis not in place for axis in rest):
-        ds = plot_data(source, [name], at)
-        array = mask_infeasible(ds, ds[name])
-        defined = np.argwhere(np.isfinite(np.asarray(array.values, dtype=float)))
-        if defined.size:
-            index = dict(zip(array.dims, defined[len(defined) // 2].tolist(), strict=True))
-            place = {**array.isel(index).coords, **place}
-    return {axis: place[axis].values.item() for axis in rest if axis in place}
