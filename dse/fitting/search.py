@@ -428,7 +428,13 @@ def _refine(
 
 def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
     at_end = np.zeros(len(point), dtype=bool)
-    costs = _unit_step_costs(problem, point)
+    # the cost, to second order, of changing a value by 1 and refitting all others: 1 / (JᵀJ)⁻¹ᵢᵢ
+    # with the Jacobian J; it is 0 for values that the rows do not determine
+    slopes, lengths = normalize_columns(jacobian_at(problem, point))
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
+    sizes = np.maximum(sizes, FLAT_TOLERANCE * sizes[0] or 1.0)
+    spread = np.square(directions.T / sizes).sum(axis=1)
+    costs = np.square(lengths) / np.where(spread > 0, spread, 1.0)
     for place, parameter in enumerate(problem.parameters):
         for end in parameter.attainable_bounds:
             distance = abs(point[place] - end)
@@ -465,19 +471,6 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
     lengths = float(np.linalg.norm(slope) * np.linalg.norm(residuals))
     growth = float(slope @ residuals) * (1 if inward else -1)
     return growth > ACTIVE_BOUND_COSINE * lengths
-
-
-def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
-    """Return the cost, to second order, of changing each value by 1 and refitting all others.
-
-    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J. It is 0 for values that the rows do not
-    determine.
-    """
-    slopes, lengths = normalize_columns(jacobian_at(problem, point))
-    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
-    sizes = np.maximum(sizes, FLAT_TOLERANCE * sizes[0] or 1.0)
-    spread = np.square(directions.T / sizes).sum(axis=1)
-    return np.square(lengths) / np.where(spread > 0, spread, 1.0)
 
 
 def jacobian_at(problem: FitProblem, point: Floats) -> Floats:

@@ -358,13 +358,13 @@ def ranges_of(
         roots = _roots(grid, text)
         dims, rules = _check_dims(grid, roots), {}
         for key, graph in grid.graphs.items():
-            conditions = [
+            nodes = [
                 graph.flat_condition(c)
                 for c in graph.conditions
                 if c.is_rule and set(grid.condition_dims(c)) <= set(dims)
             ]
-            if conditions:
-                rules[key] = constant(both(*conditions))
+            if nodes:
+                rules[key] = constant(both(*nodes))
         low, high = output_ranges(grid, roots, dims, inputs, rules)
         low, high = (np.where(low > high, math.nan, end) for end in (low, high))
         given = grid.evaluate_cases(roots, dims)
@@ -377,12 +377,12 @@ def ranges_of(
         dims = _check_dims(grid, roots)
         low, high = output_ranges(grid, roots, dims, inputs, {})
         feasible = (low == 1, high == 1)
-        texts = "; ".join(condition.text for condition in grid.conditions)
+        conditions = "; ".join(condition.text for condition in grid.conditions)
         for name, array, text in (
             ("certainly_feasible", low == 1, "every rule and constraint holds for all inputs"),
             ("possibly_feasible", high == 1, "every rule and constraint may hold"),
         ):
-            variables[name] = (dims, array, {"long_name": text, "conditions": texts})
+            variables[name] = (dims, array, {"long_name": text, "conditions": conditions})
     if goal is not None:
         variables["can_be_best"] = _can_be_best_variable(grid, goal, inputs, dims, feasible)
     attributes = answer_attributes(study, f"ranges of {', '.join(named)}", within=tolerances)
