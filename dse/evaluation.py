@@ -16,7 +16,7 @@ from dse.display import failure_lines
 from sweeps.grid.axes import Axis, parse_axis
 from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -117,26 +117,16 @@ def evaluate(
     if failed := failures_of(grid, grid.outputs):
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=3)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
-    ds = ds.assign(_computed_labels(grid)) if every else ds
+    for name, leaf in grid.leaves.get((), {}).items() if every else ():
+        row = joined.quantities.get(name)  # a computed label, such as a set of SMs to use
+        if row is not None and row.is_label and grid.graph.definitions[name].kind == "table":
+            ds[name] = (leaf.axes, leaf.array.astype(np.str_), {"long_name": row.meaning})
     if passed := impossible_points(grid, parts, all_indices(grid)):
         ds.attrs["impossible"] = json.dumps([each.to_dict() for each in passed])
     if not grid.axes:
         for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
             ds[name].attrs["interval"] = list(ends)
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
-
-
-def _computed_labels(grid: Grid) -> dict[str, Any]:
-    """Return the computed outputs that are labels, such as a set of multiprocessors to use."""
-    return {
-        name: (
-            leaf.axes,
-            leaf.array.astype(np.str_),
-            {"long_name": grid.model.quantity(name).meaning},
-        )
-        for name, leaf in grid.leaves.get((), {}).items()
-        if grid.graph.definitions[name].kind == "table" and grid.model.quantity(name).is_label
-    }
 
 
 def _arrays(

@@ -63,10 +63,6 @@ class Domain:
         return f"{'whole ' if self.whole else ''}{left}{self.low:g}, {self.high:g}{right}"
 
 
-COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
-POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
-RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
-
 LEVERS = ("programmer", "designer")
 #: Directions in which advice may change a quantity. "up" is for a resource: more of it never costs
 #: time. "down" is for a latency or another cost. "none" is for a size of the problem, a

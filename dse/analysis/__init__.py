@@ -108,7 +108,16 @@ def analyze(
     subject.check_quantities()
     subject.advised = MAX_ADVISED if moves else 0
     with show_progress(progress, "analyzing"):
-        answers = _all_answers(subject, list(dict.fromkeys(machines)), interval)
+        answers: list[AnswerOfVariant] = []
+        errors: list[DseError] = []
+        for name in dict.fromkeys(machines):  # if one machine fails, the others are still answered
+            try:
+                answers += subject.answers(name, interval)
+            except DseError as error:
+                errors.append(error)
+                answers.append(AnswerOfVariant(machine=name, status=str(error)))
+        if len(errors) == len(dict.fromkeys(machines)):
+            raise errors[0]
         counters: Sequence[Mapping[str, Any]] = ()
         if profile is not None:
             counters = subject.compare(Path(fspath(profile)), row, load_machine(machines[0]))
@@ -118,20 +127,3 @@ def analyze(
         counters=tuple(counters),
         write_study=partial(subject.write_study, answers, machines),
     )
-
-
-def _all_answers(
-    subject: Subject, machines: Sequence[str], interval: float
-) -> list[AnswerOfVariant]:
-    """Return the answers on all machines; if one machine fails, the others are still answered."""
-    answers: list[AnswerOfVariant] = []
-    errors: list[DseError] = []
-    for name in machines:
-        try:
-            answers += subject.answers(name, interval)
-        except DseError as error:
-            errors.append(error)
-            answers.append(AnswerOfVariant(machine=name, status=str(error)))
-    if len(errors) == len(machines):
-        raise errors[0]
-    return answers

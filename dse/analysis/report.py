@@ -169,7 +169,9 @@ class Analysis(Report):
         tables = [_variants_table(answers)] if len(answers) > 1 else []
         tables += [*_move_tables(best), _refused_table(answers)]
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
-        tables.append(_counters_table(self.counters))
+        columns = ("what", "counted", "measured", "ratio")
+        rows = [[row[name] for name in columns] for row in self.counters]
+        tables.append(Table(title="counted next to measured", columns=columns, rows=rows))
         return Answer(
             kind="Analysis",
             title=title,
@@ -336,9 +338,3 @@ def _move_tables(each: AnswerOfVariant) -> list[Table]:
 
 def _short_text(value: float, move: Move) -> str:
     return move.value_text(value if value == round(value) else float(f"{value:.4g}"))
-
-
-def _counters_table(counters: Sequence[Mapping[str, Any]]) -> Table:
-    columns = ("what", "counted", "measured", "ratio")
-    rows = [[row[name] for name in columns] for row in counters]
-    return Table(title="counted next to measured", columns=columns, rows=rows)

@@ -399,7 +399,14 @@ class KernelSubject(Subject):
             arguments = {n: point[n] for n in self.argument_axes}
             numbers = {**defined, **self.arguments, **arguments}
             numbers |= {n: v for n, v in macros.items() if not isinstance(v, str)}
-            for number, block in enumerate(self._point_blocks(numbers)):
+            usual = self.launch.block or ((256,) if varied_sizes(self.kernel_text, ()) else ())
+            given = self.blocks or [usual]
+            blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
+            varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
+            blocks += block_shapes(varied, blocks[0], self.kernel_text) if varied else ()
+            # the usual block first; it is empty if none is given and the source reads no blockDim
+            distinct = {(*each, 1, 1)[:3]: each for each in blocks}.values()
+            for number, block in enumerate(distinct):
                 variant = Variant(
                     defines=macros,
                     arguments=arguments,
@@ -409,19 +416,6 @@ class KernelSubject(Subject):
                 )
                 result.append(variant)
         return result
-
-    def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
-        """Return the block shapes to count, the usual shape first.
-
-        ``numbers`` has the values of macros and arguments. A shape is empty if no block is given
-        and the source reads no ``blockDim``.
-        """
-        usual = self.launch.block or ((256,) if varied_sizes(self.kernel_text, ()) else ())
-        given = self.blocks or [usual]
-        blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
-        varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
-        blocks += block_shapes(varied, blocks[0], self.kernel_text) if varied else ()
-        return list({(*each, 1, 1)[:3]: each for each in blocks}.values())
 
     def _count(self, arch: str) -> list[Variant]:
         result = self._launches()

@@ -75,7 +75,10 @@ def sectors(addresses: Lanes, active: Mask, width: int, size: int = SECTOR) -> A
 
 def cache_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
     """Return the L1 wavefronts of each request to global memory."""
-    count = functools.partial(_active_groups, active)
+
+    def count(groups: int) -> Any:
+        return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
+
     groups = _count_by_groups(count, addresses, active, width, load)
     pieces = _touched_pieces(addresses, active, width, SECTOR)
     return np.maximum(groups, _max_per_bank(pieces, QUARTERS))
@@ -107,10 +110,6 @@ def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -
     lanes = active.reshape(shape)
     most = _max_per_bank(_touched_pieces(addresses.reshape(shape), lanes, width, WORD), BANKS)
     return (most * lanes.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
-
-
-def _active_groups(active: Mask, groups: int) -> Any:
-    return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
 
 
 def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:

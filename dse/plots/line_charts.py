@@ -146,7 +146,7 @@ def lines(
         if (points := np.concatenate(marked, 1)).size:
             ax.plot(*points, label=mark["label"], **STYLES["optimum"].mark_options(4, marker="o"))
     for reference in references:
-        _draw_reference(ax, ds, over, **reference)
+        _draw_reference(ax, ds, over, reference)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
@@ -185,29 +185,20 @@ def lines(
     return ax
 
 
-def _draw_reference(
-    ax: Axes,
-    ds: xr.Dataset,
-    over: str,
-    *,
-    quantity: str,
-    label: str,
-    across: bool = False,
-    level: bool = False,
-    x: str | None = None,
-) -> None:
+def _draw_reference(ax: Axes, ds: xr.Dataset, over: str, row: Mapping[str, Any]) -> None:
+    quantity, label = row["quantity"], row["label"]
     values = ds[quantity]
-    if across:
+    if row.get("across"):
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = STYLES["published"] if quantity == "optimal_sms" else STYLES["level"]
             text = f"{label}: {value_text(float(value))}"
             ax.axvline(float(value), **look.line_options(), label=text)
-    elif level:
+    elif row.get("level"):
         if values.ndim == 0:
             ax.axhline(float(values), **style_of(quantity).line_options(lw=1.4), label=label)
     else:
-        curve = lines_of(ds, x or over, quantity, over)[1]
+        curve = lines_of(ds, row.get("x", over), quantity, over)[1]
         points = np.concatenate([np.stack([line.x, line.y]) for line in curve], axis=1)
         points = points[:, np.argsort(points[0])]
         ax.plot(*points, **style_of(quantity).line_options(lw=4, alpha=0.3), label=label)

@@ -1,6 +1,7 @@
 """Rows of the quantities of machines: parts, clocks, rates, caches."""
 
-from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, cost, fact, resource, row, spec
+from symbolic.quantity import Quantity, cost, fact, resource, row, spec
+from symbolic.quantity_rows import COUNT0, COUNT1, NONNEG, POS
 
 MACHINE = (
     resource("n_sms", "", COUNT1, "streaming multiprocessors of the machine", (1, 128)),

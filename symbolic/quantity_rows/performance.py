@@ -3,13 +3,6 @@
 from dataclasses import replace
 
 from symbolic.quantity import (
-    COUNT0,
-    COUNT1,
-    NONNEG,
-    POS,
-    RATIO,
-    RESULT,
-    SHARE,
     Quantity,
     cost,
     fact,
@@ -21,6 +14,7 @@ from symbolic.quantity import (
     spec,
     switch,
 )
+from symbolic.quantity_rows import COUNT0, COUNT1, NONNEG, POS, RATIO, RESULT, SHARE
 
 OCCUPANCY = (
     switch("granularity", "auto none cuda",

@@ -3,24 +3,8 @@
 from dataclasses import replace
 
 from stochastic.work.families import FAMILIES
-from symbolic.quantity import (
-    COUNT0,
-    COUNT1,
-    NONNEG,
-    POS,
-    RATIO,
-    RESULT,
-    SHARE,
-    Quantity,
-    cost,
-    fit,
-    less,
-    quantity,
-    row,
-    size,
-    spec,
-    switch,
-)
+from symbolic.quantity import Quantity, cost, fit, less, quantity, row, size, spec, switch
+from symbolic.quantity_rows import COUNT0, COUNT1, NONNEG, POS, RATIO, RESULT, SHARE
 
 _PARAMETERS = {p.quantity: p for family in FAMILIES.values() for p in family.parameters}
 
