@@ -15,7 +15,12 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, ravel, subgrid, unravel
 from sweeps.nest import tiles
 from sweeps.nest.emit import compile_nest
-from sweeps.nest.reduce import non_dominated_by, pareto_indices, smallest_indices
+from sweeps.nest.reduce import (
+    non_dominated_by,
+    pareto_indices,
+    round_to_cells,
+    smallest_indices,
+)
 from sweeps.nest.run import prepare
 from sweeps.nest.tiles import SkippedTiles, aggregate_points, iterate_tiles
 from sweeps.runtime.progress import report_best, report_front_size
@@ -235,13 +240,19 @@ class _RunningFront:
 
 
 def _scan_front_of_case(
-    grid: Grid, goals: Sequence[Goal], key: Key, dims: Sequence[str], skipped_tiles: SkippedTiles
+    grid: Grid,
+    goals: Sequence[Goal],
+    key: Key,
+    dims: Sequence[str],
+    skipped_tiles: SkippedTiles,
+    share: float,
 ) -> _RunningFront:
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
+        left = round_to_cells(values, share)
         some = tile_front.values[:, :: -(-tile_front.places.size // sizes.FRONT_JUDGES) or 1]
-        left = non_dominated_by(values, some, np.full(some.shape[1], -1))
+        left = left[non_dominated_by(values[:, left], some, np.full(some.shape[1], -1))]
         left = left[pareto_indices(values[:, left])]
         tile_front.add(values[:, left], left + origin)
 
@@ -262,13 +273,18 @@ def _scan_front_of_case(
     return result
 
 
-def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """Return the front as an index along every axis, in axis order and without equal points."""
+def scan_front(
+    grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles, share: float = 0.0
+) -> dict[str, Any]:
+    """Return the front as an index along every axis, in axis order and without equal points.
+
+    It is the front of the objectives rounded down within ``share``: it covers the exact front.
+    """
     check_grid(grid)
     dims = grid.sort_axes(dims_of(grid, goals))
     plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))
     for at, key in grid.keys(dims):
-        part = _scan_front_of_case(grid, goals, key, plain, skipped_tiles)
+        part = _scan_front_of_case(grid, goals, key, plain, skipped_tiles, share)
         whole.add(part.values, ravel_with_switches(part.places, plain, at, dims, grid))
     best = whole.places
     if not best.size:

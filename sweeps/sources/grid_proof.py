@@ -258,15 +258,14 @@ class GridProof(GridSource):
             (scores,) = self.compute([goal.node(self.quantities)], places)
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
-    def front(self, goals: Sequence[Goal]) -> Front:
+    def front(self, goals: Sequence[Goal], epsilon: float = 0.0) -> Front:
         """Return the Pareto front, without equal points. The parts share the remaining time."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
         stats = SearchStats(deadline=search.stats.deadline)
-        index, attributes, proven = certified_front(part, goals, stats, search.query.epsilon)
+        index, attributes, proven = certified_front(part, goals, stats, epsilon)
         places = places_in_whole(dict(zip(part.axes, index.T, strict=True)), self.fixed_indices)
-        epsilon = search.query.epsilon
         return Front(places=places, attributes=attributes, proven_mask=proven, epsilon=epsilon)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
