@@ -162,7 +162,8 @@ def round_to_cells(values: NDArray[np.float64], share: float) -> NDArray[np.int6
     slots = np.full(1 << (2 * values.shape[1]).bit_length(), -1, dtype=np.int32)
     result = np.empty(values.shape[1], dtype=np.int64)
     mask = int(share * 2.0**52) - 1  # the bits of the mantissa that are below the share
-    return np.sort(result[: _fill_best_of_cells(values, values.view(np.int64), mask, slots, result)])
+    count = _fill_best_of_cells(values, values.view(np.int64), mask, slots, result)
+    return np.sort(result[:count])
 
 
 @compiled(_nrt=False)

@@ -25,7 +25,7 @@ from sweeps.nest.run import prepare
 from sweeps.nest.tiles import SkippedTiles, aggregate_points, iterate_tiles
 from sweeps.runtime.progress import report_best, report_front_size
 from sweeps.runtime.search_loop import iterate_batches
-from symbolic.errors import InfeasibleError
+from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import Node
 
 
@@ -287,6 +287,8 @@ def scan_front(
         part = _scan_front_of_case(grid, goals, key, plain, skipped_tiles, share)
         whole.add(part.values, ravel_with_switches(part.places, plain, at, dims, grid))
     best = whole.places
+    if not best.size and skipped_tiles.points_left:
+        raise OutOfTimeError("no point of the front was found in time: give more time")
     if not best.size:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
     return unravel_places(best, dims, (), {axis: grid.axes[axis].size for axis in grid.axes})
