@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -239,15 +240,16 @@ class _RunningFront:
         return worth
 
 
-def _scan_front_of_case(
-    grid: Grid,
-    goals: Sequence[Goal],
-    key: Key,
-    dims: Sequence[str],
-    skipped_tiles: SkippedTiles,
-    share: float,
-) -> _RunningFront:
-    nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
+def scan_front(
+    grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles, share: float = 0.0
+) -> dict[str, Any]:
+    """Return the front as an index along every axis, in axis order and without equal points.
+
+    With ``share``, return the front of the objectives rounded down within this share.
+    """
+    check_grid(grid)
+    dims, whole = grid.sort_axes(dims_of(grid, goals)), _RunningFront(len(goals))
+    plain = grid.non_switch_axes(dims)
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
         left = round_to_cells(values, share)
@@ -256,35 +258,14 @@ def _scan_front_of_case(
         left = left[pareto_indices(values[:, left])]
         tile_front.add(values[:, left], left + origin)
 
-    for part in aggregate_points(
-        grid,
-        key,
-        dims,
-        nodes,
-        None,
-        lambda: _RunningFront(len(goals)),
-        add_tile,
-        result.may_contain_non_dominated,
-        skipped_tiles,
-        partial=True,
-    ):
-        result.add(part.values, part.places)
-        report_front_size(result.places.size)
-    return result
-
-
-def scan_front(
-    grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles, share: float = 0.0
-) -> dict[str, Any]:
-    """Return the front as an index along every axis, in axis order and without equal points.
-
-    It is the front of the objectives rounded down within ``share``: it covers the exact front.
-    """
-    check_grid(grid)
-    dims = grid.sort_axes(dims_of(grid, goals))
-    plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))
     for at, key in grid.keys(dims):
-        part = _scan_front_of_case(grid, goals, key, plain, skipped_tiles, share)
+        nodes, part = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
+        new, judge = partial(_RunningFront, len(goals)), part.may_contain_non_dominated
+        for tiles_front in aggregate_points(
+            grid, key, plain, nodes, None, new, add_tile, judge, skipped_tiles, partial=True
+        ):
+            part.add(tiles_front.values, tiles_front.places)
+            report_front_size(part.places.size)
         whole.add(part.values, ravel_with_switches(part.places, plain, at, dims, grid))
     best = whole.places
     if not best.size and skipped_tiles.points_left:

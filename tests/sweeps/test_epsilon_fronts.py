@@ -81,7 +81,6 @@ def test_every_point_is_within_the_tolerance_of_a_listed_one(
         patch.setattr(front, "_SAMPLED_STARTS", 2)
         patch.setattr(front, "_COARSE_POINTS", 1)
         patch.setattr(front, "_ROUNDS", rng.choice([0, 1]))
-        patch.setattr(front, "BOXES_BEFORE_GAPS", rng.choice([0, 1 << 16]))
         for method in ("scan", "certified"):
             query = build_query(goals, tuple(grid.axes), epsilon=epsilon, method=method)
             source: Any = GridScan(grid=grid)
