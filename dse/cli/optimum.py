@@ -331,7 +331,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     return replace(answer, notes=[*answer.notes, _MODELS_NOTE]) if is_mixed else answer
 
 
-def search_limits(options: dict[str, Any]) -> dict[str, Any]:
+def search_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the search; convert the time limit to the time that is left."""
     named = ("method", "time_limit", "gap", "within", "epsilon", "certificate")
     limits = nonempty_options({name: options.get(name) for name in named})

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dse.cli.command import command, input_errors, read_source
-from dse.cli.optimum import parse_share
+from dse.cli.command import UNPROVEN, command, input_errors, read_source, set_exit_status
+from dse.cli.optimum import parse_share, search_limit_option, search_limits
 from dse.cli.options import (
     SourcePath,
     at_option,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: Options that are passed to the function that draws a kind of figure.
 _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
-    *("borders", "move", "relative", "epsilon"),
+    *("borders", "move", "relative", "epsilon", "time_limit"),
 )
 _SIDES = ("x", "y", "xy")
 #: Default resolution in dots per inch.
@@ -121,6 +121,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
     "Draw configurations that cover a Pareto front within this fraction",
     callback=parse_share,
 )
+@search_limit_option
 @option("--log x|y|xy", "Sides of the figure with a logarithmic scale", type=click.Choice(_SIDES))
 @option("--title TEXT", "Title of the figure; with an empty one, none")
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
@@ -138,6 +139,7 @@ def plot(
     from dse import plots
     from dse.plots.axes import fold
     from dse.plots.roofline_plots import faults_of
+    from dse.progress import show_progress
 
     with input_errors():
         chosen: dict[str, Any] = {}
@@ -146,13 +148,17 @@ def plot(
         else:
             arguments, chosen = _arguments(kind, _only_source(kind, sources), options)
         arguments["ax"] = new_axes(size)
-    ax = getattr(plots, kind.function.__name__)(**arguments)
+    with show_progress("time_limit" in kind.option_names, "searching"):
+        ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not re.search(r"\bat ", ax.figure.axes[0].get_title()):
         ax.figure.suptitle(fold(f"at {_text(chosen['at'])}", 72), fontsize="medium")
     faults = faults_of(ax) if kind.source == "kernels" else ()  # a --title replaces them
     with input_errors():
         _finish(ax, options["log"], options["title"])
     save_figure(ax.figure, out, size is not None, dpi)
+    if late := [text for text in ax.get_legend_handles_labels()[1] if "not proven" in text]:
+        faults = [f"the time was up, {late[0]}"]
+        set_exit_status(UNPROVEN)
     for fault in faults:
         echo(f"warning: {fault}", err=True)
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
@@ -176,7 +182,7 @@ def _kernel_arguments(
     taken = {"machine": "--machine", "set_values": "--set", "log": "--log", "title": "--title"}
     for name, value in options.items():
         if value and name not in taken:
-            option = {"axes": "axis"}.get(name, name)
+            option = {"axes": "axis"}.get(name, name).replace("_", "-")
             raise click.UsageError(
                 f"{kind.name} does not take --{option}; it takes kernels, workloads, answers of "
                 f"dse analyze --json and profiles, with {', '.join(taken.values())}"
@@ -220,6 +226,7 @@ def _arguments(
     from dse.verbs.sources import with_quantity_names
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
+    given |= search_limits(options)
     if "where" not in kind.option_names:
         given.pop("where", None)
     for name in ("quantity", "minimize", "maximize"):
@@ -231,7 +238,8 @@ def _arguments(
     for name in given:
         if name not in kind.option_names:
             known = ", ".join(f"--{each}" for each in kind.option_names if each in _KIND_OPTIONS)
-            raise click.UsageError(f"{kind.name} does not take --{name}; it takes {known}")
+            text = f"{kind.name} does not take --{name}; it takes {known}"
+            raise click.UsageError(text.replace("_", "-"))
     if kind.is_of_study:
         if source is None:
             _check_needed(kind, given)

@@ -52,13 +52,15 @@ def pareto(
     where: str | Sequence[str] = (),
     at: AxisValues = None,
     epsilon: float | None = None,
+    time_limit: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw all configurations in the plane of two objectives, and the Pareto front.
 
     The markers show the labels of an axis, such as machines; points of a short front are named by
     further labels. With ``epsilon``, draw points that cover the front within this share, and a line
-    that no configuration beats. Of a large study, only the front is computed and drawn.
+    that no configuration beats. Of a large study, only the front is computed and drawn; the legend
+    says if it was not proven within ``time_limit``.
     """
     import xarray as xr
     from matplotlib.lines import Line2D
@@ -74,7 +76,7 @@ def pareto(
     query |= {"where": texts, "epsilon": epsilon}
     if isinstance(source, StudyData) and source.grid().points > _MAX_RUN:
         query["where"] = [*texts, *axis_conditions(source.grid(), require_mapping(at))]
-        ds = front = front_of(source, **query)
+        ds = front = front_of(source, **query, time_limit=time_limit)
         sizes = [axis.size for name, axis in source.grid().axes.items() if name in front.coords]
         texts, many = (), f"{math.prod(sizes):,} configurations"  # without averaged axes
     else:
@@ -118,13 +120,15 @@ def pareto(
     style |= {"mfc": "none", "ms": 10} if named else {}
     style |= {"marker": ""} if len(x) > _MAX_MARKERS else {}
     share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
+    late = not front.attrs.get("complete", 1) or front.attrs.get("points_left")
+    share = f"not proven: {share}" if late else share
     size = "all {:,} configurations" if are_all else f"{{:,}} of {many or 'them'}"
     ax.plot(x, y, **style, label=f"{share}: {size.format(len(x))}")
     further = [name for name in labels if name != named]
     for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
         text = ", ".join(str(front[name].values[along[k]]) for name in further)
         ax.annotate(text, point, (6, 5), textcoords="offset points", fontsize="small", zorder=7)
-    if epsilon:
+    if epsilon and not late:
         x, y = (s * lower_by_share(s * v, epsilon) for s, v in zip(signs, (x, y), strict=True))
         style = STYLES["level"].line_options(drawstyle=stairs)
         ax.plot(x, y, **style, label="no configuration is better")

@@ -32,7 +32,6 @@ from sweeps.bounds.problem import (
     concatenate_boxes,
     evenly_spaced,
 )
-from sweeps.bounds.search import Incumbent, prepare_search, search
 from sweeps.certify.optimum import SwitchCase, switch_cases
 from sweeps.grid.goals import Goal, objective_node
 from sweeps.grid.grid import Grid, unravel
@@ -416,54 +415,6 @@ def best_split_axis(
     return best_axis(boxes, score)
 
 
-# --- Search of each gap between neighbouring points of a front of two objectives
-# In both objectives, a missing point of the front lies below the corner of a gap between
-# neighbouring points. The bounds of the objectives may be too loose to exclude such a point. Then a
-# search may still prove that the gap is empty: it minimizes the first objective under the condition
-# that the second objective lies below the corner.
-
-
-class _GapSearch:
-    """The search of the open gaps of a front. A point found in a gap splits the gap."""
-
-    def __init__(self, searches: Sequence[FrontSearch], stats: SearchStats) -> None:
-        self.searches, self.stats = searches, stats
-        self.archive = searches[0].archive
-        self.open_corners = self.closed_corners = np.empty((2, 0))
-
-    def has_open_pieces(self) -> bool:
-        first, second = self.archive.judges[:, np.argsort(self.archive.judges[0])]
-        corners = np.stack([np.append(first, math.inf), np.insert(second, 0, math.inf)])
-        known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
-        self.open_corners = corners[:, ~known]
-        return bool(self.open_corners.shape[1])
-
-    def step(self) -> None:
-        before, corner = self.archive.values, self.open_corners[:, :1]
-        seen = all(_search_gap(part, corner[:, 0], self.stats) for part in self.searches)
-        if seen and self.archive.values is before:
-            self.closed_corners = np.concatenate([self.closed_corners, corner], axis=1)
-
-    def report(self) -> None:
-        self.searches[0].report()
-
-
-def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
-    problem = front_search.problem
-    first, second = problem.roots
-    limit, most = corner.tolist()
-    holds = second < most
-    if first.op == "where":
-        holds, first = both(first.args[0], second.args[1] < most), first.args[1]
-    root = constant(where(holds, first, math.inf))
-    goal = Incumbent()
-    goal.tighten(limit)
-    late = search(problem.with_objective(root), goal, stats) < math.inf
-    if goal.place is not None:
-        front_search.offer(goal.place[:, None])
-    return not late
-
-
 # --- Breaking ties: the first of equal configurations, for all points of a front together
 # A target is the vector of objectives of a point of the front. A configuration *meets* it if none
 # of its objectives is higher. The axes are fixed one after the other, each at the lowest index with
@@ -667,7 +618,6 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
 
 
@@ -684,8 +634,6 @@ def certified_front(
     further points. The mask then marks the points that no point in these boxes can dominate.
     """
     report_front_size(0)
-    if len(goals) == 2 and grid.points > sizes.FRONT_VAST:
-        prepare_search(stats.deadline)
     for goal in goals:
         check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
     check_grid(grid, count_points=False, stats=stats)
@@ -699,17 +647,11 @@ def certified_front(
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
         archive = Archive(len(goals), 1 + max(len(space.rows) for space in spaces), epsilon)
         searches = [FrontSearch(s.problem, k, archive, stats) for k, s in enumerate(spaces)]
-        patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
             for part_search in searches:
-                run_search(part_search, stats, patience)
+                run_search(part_search, stats)
         ideals = np.concatenate([each.ideals for each in searches], axis=1)
         ideals = ideals[:, archive.non_dominated_mask(ideals)]
-        if ideals.shape[1] and not stats.is_late:
-            gaps = _GapSearch(searches, stats)
-            run_search(gaps, stats)
-            below = np.all(ideals[:, :, None] < gaps.open_corners[:, None], axis=0).any(axis=1)
-            ideals = ideals[:, below & archive.non_dominated_mask(ideals)]
         complete = not ideals.shape[1]
         tie_stats = SearchStats(deadline=-math.inf) if epsilon else stats
         result, settled = _break_ties(grid, parts, spaces, archive, tie_stats)

@@ -137,6 +137,70 @@ def covering_indices(values: NDArray[np.float64], epsilon: float) -> NDArray[np.
     return result
 
 
+def rounding_share(epsilon: float) -> float:
+    """Return a share within which to round objectives, for a cover within ``epsilon``.
+
+    It is a power of two, at most a quarter of ``epsilon``; or 0 if it were too small to help.
+    """
+    share = 2.0 ** math.floor(math.log2(min(epsilon, 4.0) / 4.0)) if epsilon else 0.0
+    return share if share > 1000 * RELATIVE_ERROR else 0.0
+
+
+def round_to_cells(values: NDArray[np.float64], share: float) -> NDArray[np.int64]:
+    """Round values down, in place, by at most ``share``; return the indices of the best points.
+
+    Points (columns) with the same rounded objectives except the last are in a cell. In each cell,
+    the first point with the least last objective is best. A point with an infinite objective is in
+    no cell. If q is at most p after rounding, q is at most p + ``share`` * abs(p).
+
+    >>> values = np.array([[1.0, 1.1, 2.0], [5.0, 3.0, 4.0]])
+    >>> round_to_cells(values, 0.5).tolist(), values.tolist()
+    ([1, 2], [[1.0, 1.0, 2.0], [4.0, 3.0, 4.0]])
+    """
+    if not share:
+        return np.arange(values.shape[1])
+    slots = np.full(1 << (2 * values.shape[1]).bit_length(), -1, dtype=np.int32)
+    result = np.empty(values.shape[1], dtype=np.int64)
+    mask = int(share * 2.0**52) - 1  # the bits of the mantissa that are below the share
+    count = _fill_best_of_cells(values, values.view(np.int64), mask, slots, result)
+    return np.sort(result[:count])
+
+
+@compiled(_nrt=False)
+def _fill_best_of_cells(values, bits, mask, slots, indices):
+    objectives, points = values.shape
+    count, slot, before = 0, 0, -1
+    for i in range(points):
+        is_finite, is_same = True, before >= 0  # neighbours are often in the same cell
+        for k in range(objectives):
+            number = bits[k, i]
+            if number & 0x7FF0000000000000:  # subnormal numbers and zero stay as they are
+                bits[k, i] = number | mask if number < 0 else number & ~mask
+            is_finite = is_finite and -np.inf < values[k, i] < np.inf
+            is_same = is_same and (k == objectives - 1 or bits[k, i] == bits[k, before])
+        if not is_finite:
+            continue
+        if not is_same:
+            slot = 0
+            for k in range(objectives - 1):
+                slot = (slot ^ (bits[k, i] >> 20)) * 0x9E3779B97F4A7C1
+                slot ^= slot >> 32
+            slot &= slots.size - 1
+            while slots[slot] >= 0 and not is_same:
+                is_same = True
+                for k in range(objectives - 1):
+                    is_same = is_same and bits[k, i] == bits[k, indices[slots[slot]]]
+                slot = slot if is_same else (slot + 1) & (slots.size - 1)
+        before = i
+        if slots[slot] < 0:
+            slots[slot] = count
+            indices[count] = i
+            count += 1
+        elif values[objectives - 1, i] < values[objectives - 1, indices[slots[slot]]]:
+            indices[slots[slot]] = i
+    return count
+
+
 def hypervolume(values: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
     """Return the volume between points (columns, two or three objectives) and a reference point.
 

@@ -16,9 +16,9 @@ from sweeps.bounds.problem import Enclosures, TileNumbers, tile_boxes
 from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.emit import compile_nest, row_axis_count
 from sweeps.nest.run import prepare
-from sweeps.runtime.interrupts import is_interrupted, raise_if_interrupted
+from sweeps.runtime.interrupts import raise_if_interrupted
 from sweeps.runtime.resources import run_in_threads
-from sweeps.runtime.search_loop import iterate_batches
+from sweeps.runtime.search_loop import is_late, iterate_batches
 from symbolic.ops import Node
 
 NUMPY_POINTS = sizes.PASS_SMALL
@@ -31,14 +31,14 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """The numbers of skipped tiles and points, and of points that an interrupt left out."""
+    """The numbers of skipped tiles and points, and of points that were not visited in time."""
 
     tiles: int = 0
     points: int = 0
     points_left: int = 0
 
     def add_points_left(self, points: int) -> None:
-        """Count points that were not visited because of an interrupt."""
+        """Count points that were not visited because of an interrupt or of the deadline."""
         self.points_left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
@@ -69,7 +69,8 @@ def iterate_tiles(
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points. It returns the
     mask of tiles to visit. It is called for a batch after the results of all earlier batches. An
-    interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts the points left.
+    interrupt or the deadline raises an error or, if ``partial``, ends the loop; ``skipped`` counts
+    the points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -137,7 +138,7 @@ def aggregate_points(
         buffer, true = np.empty((count, most)), np.ones(most, dtype=bool)
         for number in numbers.tolist():
             bounds, origin, size = tiling.bounds(number)
-            if partial and is_interrupted():
+            if partial and is_late():
                 points_cut.append(size)
                 continue
             values = buffer if size == most else np.empty((count, size))

@@ -18,7 +18,7 @@ from stochastic import sizes
 from sweeps.bounds.problem import Floats, Indices, Mask, Places, evenly_spaced
 from sweeps.grid.goals import Goal, describe_goals
 from sweeps.grid.grid import unravel
-from sweeps.nest.reduce import covering_indices, hypervolume
+from sweeps.nest.reduce import RELATIVE_ERROR, covering_indices, hypervolume
 from sweeps.query.source import (
     Front,
     ObjectiveBound,
@@ -363,12 +363,16 @@ def _stack_points(
 
 
 def _cover(source: QuerySource, goals: Sequence[Goal], front: Front, epsilon: float) -> Front:
-    """Return the points of a front that cover the front within the share ``epsilon``."""
+    """Return the points of a front that cover the front within the share ``epsilon``.
+
+    The points that were found already cover it within a smaller share, so the rest is left here.
+    """
     if front.epsilon == epsilon:
         return front
+    rest = (1.0 + epsilon) / (1.0 + front.epsilon) - 1.0 - 4.0 * RELATIVE_ERROR
     values = np.stack(source.evaluate(front.places, goals)[0])
     order = np.lexsort(values[::-1])
-    some = np.sort(order[covering_indices(values[:, order], epsilon)])
+    some = np.sort(order[covering_indices(values[:, order], rest)])
     places = {axis: index[some] for axis, index in front.places.items()}
     return Front(places=places, attributes=front.attributes, epsilon=epsilon)
 
@@ -387,7 +391,7 @@ def pareto(
     points and the reference point (default: the worst value of each objective on the front).
     """
     parts = answers_or_errors(
-        source, per, lambda part: _cover(part, goals, part.front(goals), epsilon)
+        source, per, lambda part: _cover(part, goals, part.front(goals, epsilon), epsilon)
     )
     fronts = successful_answers(parts)
     places = {a: np.concatenate([np.asarray(f.places[a]) for f in fronts]) for a in source.sizes}

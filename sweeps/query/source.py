@@ -293,8 +293,11 @@ class QuerySource(Sliceable, Protocol):
     def draw_scores(self, goal: Goal, along: str) -> DrawScores:
         """Return the objective of each configuration in each draw of the axis ``along``."""
 
-    def front(self, goals: Sequence[Goal]) -> Front:
-        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
+    def front(self, goals: Sequence[Goal], epsilon: float = 0.0) -> Front:
+        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty.
+
+        With ``epsilon``, the points may cover the front within a share, which is at most this.
+        """
 
     def evaluate(
         self, places: Mapping[str, Indices], goals: Sequence[Goal]

@@ -46,6 +46,11 @@ class SearchStats:
             self.deadline = now + max(end - now, 0.0) / max(parts, 1)
 
 
+def is_late() -> bool:
+    """True if the running query was interrupted or its time is up."""
+    return SearchStats.start(None).is_late
+
+
 class Search(Protocol):
     """A search over pieces of a space. Open pieces must still be split or evaluated."""
 
@@ -83,16 +88,17 @@ def iterate_batches(
 ) -> Iterator[Batch]:
     """Yield the batches of a scan. ``batches`` has pairs of a batch and its number of points.
 
-    An interrupt raises an error. With ``report_left``, an interrupt instead ends the loop after
-    ``report_left`` is called with the number of remaining points.
+    An interrupt or the deadline raises an error. With ``report_left``, it instead ends the loop
+    after ``report_left`` is called with the number of remaining points.
     """
     add_total(points)
     left = points
     for batch, size in batches:
-        if report_left is not None and is_interrupted():
+        if report_left is None:
+            raise_if_interrupted()
+        elif is_late():
             report_left(left)
             return
-        raise_if_interrupted()
         yield batch
         left -= size
         add_done(size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,17 @@ from sweeps.grid.goals import Goal, dims_of, objective_node
 from sweeps.grid.grid import Grid, ravel, subgrid, unravel
 from sweeps.nest import tiles
 from sweeps.nest.emit import compile_nest
-from sweeps.nest.reduce import non_dominated_by, pareto_indices, smallest_indices
+from sweeps.nest.reduce import (
+    non_dominated_by,
+    pareto_indices,
+    round_to_cells,
+    smallest_indices,
+)
 from sweeps.nest.run import prepare
 from sweeps.nest.tiles import SkippedTiles, aggregate_points, iterate_tiles
 from sweeps.runtime.progress import report_best, report_front_size
 from sweeps.runtime.search_loop import iterate_batches
-from symbolic.errors import InfeasibleError
+from symbolic.errors import InfeasibleError, OutOfTimeError
 from symbolic.ops import Node
 
 
@@ -234,43 +240,36 @@ class _RunningFront:
         return worth
 
 
-def _scan_front_of_case(
-    grid: Grid, goals: Sequence[Goal], key: Key, dims: Sequence[str], skipped_tiles: SkippedTiles
-) -> _RunningFront:
-    nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
+def scan_front(
+    grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles, share: float = 0.0
+) -> dict[str, Any]:
+    """Return the front as an index along every axis, in axis order and without equal points.
+
+    With ``share``, return the front of the objectives rounded down within this share.
+    """
+    check_grid(grid)
+    dims, whole = grid.sort_axes(dims_of(grid, goals)), _RunningFront(len(goals))
+    plain = grid.non_switch_axes(dims)
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
+        left = round_to_cells(values, share)
         some = tile_front.values[:, :: -(-tile_front.places.size // sizes.FRONT_JUDGES) or 1]
-        left = non_dominated_by(values, some, np.full(some.shape[1], -1))
+        left = left[non_dominated_by(values[:, left], some, np.full(some.shape[1], -1))]
         left = left[pareto_indices(values[:, left])]
         tile_front.add(values[:, left], left + origin)
 
-    for part in aggregate_points(
-        grid,
-        key,
-        dims,
-        nodes,
-        None,
-        lambda: _RunningFront(len(goals)),
-        add_tile,
-        result.may_contain_non_dominated,
-        skipped_tiles,
-        partial=True,
-    ):
-        result.add(part.values, part.places)
-        report_front_size(result.places.size)
-    return result
-
-
-def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """Return the front as an index along every axis, in axis order and without equal points."""
-    check_grid(grid)
-    dims = grid.sort_axes(dims_of(grid, goals))
-    plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))
     for at, key in grid.keys(dims):
-        part = _scan_front_of_case(grid, goals, key, plain, skipped_tiles)
+        nodes, part = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
+        new, judge = partial(_RunningFront, len(goals)), part.may_contain_non_dominated
+        for tiles_front in aggregate_points(
+            grid, key, plain, nodes, None, new, add_tile, judge, skipped_tiles, partial=True
+        ):
+            part.add(tiles_front.values, tiles_front.places)
+            report_front_size(part.places.size)
         whole.add(part.values, ravel_with_switches(part.places, plain, at, dims, grid))
     best = whole.places
+    if not best.size and skipped_tiles.points_left:
+        raise OutOfTimeError("no point of the front was found in time: give more time")
     if not best.size:
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
     return unravel_places(best, dims, (), {axis: grid.axes[axis].size for axis in grid.axes})

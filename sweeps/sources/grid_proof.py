@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from sweeps.query.source import (
     Front,
     ObjectiveStage,
     Query,
+    QuerySource,
     RankedPoints,
     check_listable,
     describe_near_best,
@@ -60,8 +61,8 @@ if TYPE_CHECKING:
 _MAX_BOXES = sizes.LISTED_BOXES
 SCAN_FIRST_POINTS = sizes.SCANNED
 MAX_SCAN_POINTS = sizes.SCANNABLE
-#: Number of points per second that a scan evaluates.
-SCAN_POINTS_PER_SECOND = 1e9
+#: Number of points per second that a scan for an optimum, and for a cover of a front, evaluates.
+SCAN_POINTS_PER_SECOND, COVER_POINTS_PER_SECOND = 1e9, 5e7
 
 
 @dataclass(slots=True, kw_only=True)
@@ -258,15 +259,14 @@ class GridProof(GridSource):
             (scores,) = self.compute([goal.node(self.quantities)], places)
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
-    def front(self, goals: Sequence[Goal]) -> Front:
+    def front(self, goals: Sequence[Goal], epsilon: float = 0.0) -> Front:
         """Return the Pareto front, without equal points. The parts share the remaining time."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
         stats = SearchStats(deadline=search.stats.deadline)
-        index, attributes, proven = certified_front(part, goals, stats, search.query.epsilon)
+        index, attributes, proven = certified_front(part, goals, stats, epsilon)
         places = places_in_whole(dict(zip(part.axes, index.T, strict=True)), self.fixed_indices)
-        epsilon = search.query.epsilon
         return Front(places=places, attributes=attributes, proven_mask=proven, epsilon=epsilon)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
@@ -336,33 +336,50 @@ def find_optimum(source: Any, query: Query, certificate: str | Path | None = Non
         return optimum(prepare_proof(grid, query), query)
     if query.top == 1 and points > SCAN_FIRST_POINTS:
         bounded = replace(query, time_limit=points / SCAN_POINTS_PER_SECOND)
-        try:
-            with time_limited(bounded.time_limit):
-                result = optimum(prepare_proof(grid, bounded), bounded)
-        except OutOfTimeError:
-            if is_interrupted():
-                raise
-            return optimum(source, query)
-        gaps = result.attrs["gap"] if len(query.goals) > 1 else [result.attrs["gap"]]
-        if is_interrupted() or (not any(gaps) and result.attrs["settled"]):
-            return result
+        best = _answer_in_time(bounded, lambda: optimum(prepare_proof(grid, bounded), bounded))
+        if best is not None and (
+            is_interrupted() or (not np.any(best.attrs["gap"]) and best.attrs["settled"])
+        ):
+            return best
     return optimum(source, query)
+
+
+def _answer_in_time(query: Query, search: Callable[[], xr.Dataset]) -> xr.Dataset | None:
+    """Return the answer of a search that a scan may follow; None if it had no result in time."""
+    try:
+        with time_limited(query.time_limit):
+            return search()
+    except OutOfTimeError:
+        if is_interrupted():
+            raise
+        return None
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
     """Return the front of any source.
 
-    ``"auto"`` scans grids of at most MAX_SCAN_POINTS points. With a tolerance, it searches grids of
-    more than SCAN_FIRST_POINTS points if bounds exist, because this is faster.
+    ``"auto"`` scans grids of at most MAX_SCAN_POINTS points. With a tolerance, a grid of more than
+    SCAN_FIRST_POINTS points is first searched for as long as a scan would take, if bounds exist.
+    With a time limit, a grid is scanned only for a cover, and if this takes half of the time.
     """
-    if isinstance(source, GridScan) and query.method != "scan":
-        grid = source.grid
-        points = math.prod(grid.shape(dims_of(grid, query.goals)))
-        vast = points > MAX_SCAN_POINTS
-        if query.epsilon and SCAN_FIRST_POINTS < points <= MAX_SCAN_POINTS:
-            whole = expand_statistics(grid)
-            roots = _objective_roots(whole, query)
-            vast = not any(unexpanded_statistic(whole, root) for root in roots)
-        if query.method == "certified" or query.has_limit or vast:
-            source = prepare_proof(grid, query, front=True)
-    return pareto(source, query.goals, query.per, query.epsilon, query.reference)
+
+    def answer(source: QuerySource) -> xr.Dataset:
+        return pareto(source, query.goals, query.per, query.epsilon, query.reference)
+
+    if not isinstance(source, GridScan) or query.method == "scan":
+        return answer(source)
+    grid, limit = source.grid, query.time_limit
+    points = math.prod(grid.shape(dims_of(grid, query.goals)))
+    seconds = points / COVER_POINTS_PER_SECOND
+    can_scan = points <= MAX_SCAN_POINTS if limit is None else query.epsilon and seconds < limit / 2
+    if query.method == "certified" or not can_scan:
+        return answer(prepare_proof(grid, query, front=True))
+    if query.epsilon and points > SCAN_FIRST_POINTS:
+        whole = expand_statistics(grid)
+        if not any(unexpanded_statistic(whole, r) for r in _objective_roots(whole, query)):
+            bounded = replace(query, time_limit=seconds)
+            proof = prepare_proof(grid, bounded, front=True)
+            result = _answer_in_time(bounded, lambda: answer(proof))
+            if result is not None and (is_interrupted() or result.attrs["complete"]):
+                return result
+    return answer(source)

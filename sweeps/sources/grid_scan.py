@@ -16,6 +16,7 @@ from sweeps.grid.dataset import axis_coordinates, variable_attributes
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
 from sweeps.grid.lazy_statistics import labels_without_value, statistic_portions
+from sweeps.nest.reduce import rounding_share
 from sweeps.nest.tiles import SkippedTiles, aggregate_points
 from sweeps.query.distribution import grid_count
 from sweeps.query.source import (
@@ -212,12 +213,13 @@ class GridScan(GridSource):
         points = list_all_points(flat, scores, dims, self.sizes, what)
         return points_in_whole(points, self.fixed_indices)
 
-    def front(self, goals: Sequence[Goal]) -> Front:
+    def front(self, goals: Sequence[Goal], epsilon: float = 0.0) -> Front:
         """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
-        skipped = SkippedTiles()
-        places = scan_front(self.grid, goals, skipped)
+        skipped, share = SkippedTiles(), rounding_share(epsilon)
+        places = scan_front(self.grid, goals, skipped, share)
         attributes = replace(self, skipped_tiles=skipped).result_attributes(goals, None)
-        return Front(places=places_in_whole(places, self.fixed_indices), attributes=attributes)
+        places = places_in_whole(places, self.fixed_indices)
+        return Front(places=places, attributes=attributes, epsilon=share)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset | None) -> dict[str, Any]:
         """Return the method and the number of skipped points, as attributes."""

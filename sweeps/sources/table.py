@@ -11,7 +11,7 @@ import numpy as np
 from sweeps.bounds.problem import Floats, Places
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Indexers
-from sweeps.nest.reduce import pareto_indices
+from sweeps.nest.reduce import pareto_indices, round_to_cells, rounding_share
 from sweeps.query.distribution import dataset_count
 from sweeps.query.source import (
     Front,
@@ -107,16 +107,18 @@ class TableScan(QuerySource):
         points = list_all_points(flat, scores, dims, self.sizes, what)
         return points_in_whole(points, self.fixed_indices)
 
-    def front(self, goals: Sequence[Goal]) -> Front:
+    def front(self, goals: Sequence[Goal], epsilon: float = 0.0) -> Front:
         """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
         values, dims = self.table.values(goals)
         shape = tuple(self.sizes[dim] for dim in dims)
-        whole = [np.broadcast_to(value, shape).reshape(-1) for value in values]
-        best = pareto_indices(np.stack(whole))
+        whole = np.stack([np.broadcast_to(value, shape).reshape(-1) for value in values])
+        share = rounding_share(epsilon)
+        best = round_to_cells(whole, share)
+        best = best[pareto_indices(whole[:, best])]
         if not best.size:
             raise no_row_error(goals, self.table.where)
         places = places_in_whole(unravel_places(best, dims, (), self.sizes), self.fixed_indices)
-        return Front(places=places, attributes={"method": "scan"})
+        return Front(places=places, attributes={"method": "scan"}, epsilon=share)
 
     def compute(self, nodes: Sequence[Node], places: Places) -> list[Any]:
         """Return the values of formulas at some points, each in the shape of the index arrays."""

@@ -58,7 +58,6 @@ def small_steps(rng: random.Random) -> Iterator[None]:
         (sweeps.bounds.merge_axes, "_MAX_SHARE"): rng.choice([0.75, 1.0]),
         (sweeps.certify.front, "MAX_SCAN_POINTS"): rng.choice([1, 4, 32]),
         (sweeps.certify.front, "BATCH"): rng.choice([2, 16, 256]),
-        (sweeps.certify.front, "BOXES_BEFORE_GAPS"): rng.choice([0, 50, 1 << 15]),
         (sweeps.certify.front, "MAX_JOINT_TIE_BOXES"): rng.choice([0, 1 << 15]),
         (sweeps.bounds.problem, "_MAX_SPARSE_TABLE"): rng.choice([0, 1 << 24]),
         (sweeps.bounds.checks, "_MAX_SCAN_POINTS"): rng.choice([0, 1 << 26]),

@@ -16,7 +16,14 @@ import dse
 import sweeps.certify.front
 import sweeps.sources.grid_proof
 from sweeps.grid.goals import read_goals
-from sweeps.nest.reduce import covering_indices, hypervolume, lower_by_share
+from sweeps.nest.reduce import (
+    covering_indices,
+    hypervolume,
+    lower_by_share,
+    pareto_indices,
+    round_to_cells,
+    rounding_share,
+)
 from sweeps.query.optimum import pareto
 from sweeps.query.source import build_query
 from sweeps.sources.grid_proof import prepare_proof
@@ -74,7 +81,6 @@ def test_every_point_is_within_the_tolerance_of_a_listed_one(
         patch.setattr(front, "_SAMPLED_STARTS", 2)
         patch.setattr(front, "_COARSE_POINTS", 1)
         patch.setattr(front, "_ROUNDS", rng.choice([0, 1]))
-        patch.setattr(front, "BOXES_BEFORE_GAPS", rng.choice([0, 1 << 16]))
         for method in ("scan", "certified"):
             query = build_query(goals, tuple(grid.axes), epsilon=epsilon, method=method)
             source: Any = GridScan(grid=grid)
@@ -99,6 +105,57 @@ def test_every_point_is_within_the_tolerance_of_a_listed_one(
                 assert any(is_within(point, row, epsilon) for point in listed.tolist())
             assert answer.attrs["epsilon"] == epsilon
             assert answer.attrs.get("complete", 1) == 1
+
+
+ODD = [*SIGNED, -math.inf, math.inf, math.nan, 5e-324, -5e-324, 1e-310, 2.2e-308, 1.797e308]
+
+
+@settings(max_examples=draws(200), deadline=None)
+@given(
+    rows=st.integers(1, 3).flatmap(
+        lambda n: st.lists(
+            st.tuples(*[st.one_of(st.sampled_from([*ODD, -1.797e308]), st.floats(0.9, 1.1))] * n),
+            min_size=1,
+            max_size=40,
+        )
+    ),
+    epsilon=st.sampled_from([0.0, 1e-14, 1e-8, 0.01, 0.5, 7.0]),
+)
+def test_the_front_of_rounded_points_covers_all_points(
+    rows: list[tuple[float, ...]], epsilon: float
+) -> None:
+    """Each finite point is within the share of a chosen one, which is the first of its cell."""
+    share, exact = rounding_share(epsilon), np.array(rows).T.copy()
+    values = exact.copy()
+    best = round_to_cells(values, share)
+    chosen = best[pareto_indices(values[:, best])].tolist()
+    finite = [row for row in rows if all(map(math.isfinite, row))]
+    assert 4 * share <= epsilon
+    for row in finite:
+        assert any(is_within(rows[c], row, share) for c in chosen)
+    for a, b in itertools.permutations([rows[c] for c in chosen], 2):
+        assert not dominates(a, b)
+    ends = np.isfinite(exact).all(axis=0)
+    assert (values[:, ends] <= exact[:, ends]).all()
+    cells = {tuple(values[:, k].tolist()): k for k in reversed(np.flatnonzero(ends).tolist())}
+    assert all(cells[tuple(values[:, c].tolist())] == c for c in chosen)
+
+
+@settings(max_examples=draws(12), deadline=None)
+@given(seed=st.integers(0, 10**6), tile=st.sampled_from([64, 1000]))
+def test_a_scanned_cover_does_not_depend_on_tiles(seed: int, tile: int) -> None:
+    rng = np.random.default_rng(seed)
+    axes = {"intensity": {"linspace": [1, 40, 30]}, "threads": range(1, 41), "ms_peak": [0.5, 1, 2]}
+    made = dse.Study(model="transit", axes=axes, set={"lanes_width": 32, "mem_latency": 600})
+    shift = rng.choice([0.0, 1.0, 20.0])
+    query: dict[str, Any] = {"minimize": ["threads", f"ms_peak - {shift}"], "epsilon": 0.05}
+    query |= {"maximize": f"cs_throughput - {shift}", "where": f"threads >= {rng.integers(1, 20)}"}
+    whole = made.pareto(**query, method="scan")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sweeps.nest.tiles.NUMPY_POINTS", 0)
+        patch.setattr("sweeps.nest.tiles.TILE_POINTS", tile)
+        parts = made.pareto(**query, method="scan")
+    assert parts.drop_attrs().identical(whole.drop_attrs())
 
 
 @settings(max_examples=draws(100), deadline=None)
@@ -168,6 +225,13 @@ def test_a_cover_of_a_large_grid_is_proven(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sweeps.sources.grid_proof, "SCAN_FIRST_POINTS", 100)
     monkeypatch.setattr(sweeps.sources.grid_proof, "MAX_SCAN_POINTS", 10**6)
     made, goals = small(16), {"minimize": "threads", "maximize": "cs_throughput"}
+    monkeypatch.setattr(sweeps.sources.grid_proof, "COVER_POINTS_PER_SECOND", 1e12)
+    scan = made.pareto(**goals, epsilon=0.3)  # the search did not end in time
+    assert scan.attrs["method"] == "scan"
+    assert scan.drop_attrs().identical(
+        made.pareto(**goals, epsilon=0.3, method="scan").drop_attrs()
+    )
+    monkeypatch.setattr(sweeps.sources.grid_proof, "COVER_POINTS_PER_SECOND", 1e-3)
     cover = made.pareto(**goals, epsilon=0.3)
     assert (cover.attrs["method"], cover.attrs["complete"]) == ("certified", 1)
     assert "proven" not in cover

@@ -92,7 +92,6 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
         patch.setattr(beating, "_SAMPLED_STARTS", 2)
         patch.setattr(beating, "_COARSE_POINTS", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
-        patch.setattr(sweeps.certify.front, "BOXES_BEFORE_GAPS", rng.choice([0, 1 << 16]))
         patch.setattr(sweeps.certify.front, "MAX_JOINT_TIE_BOXES", rng.choice([0, 50, 1 << 16]))
         patch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", rng.choice([0, 1 << 28]))
         certified = answer_or_none(made.pareto, question, "certified")
