@@ -514,11 +514,8 @@ def labels_without_value(grid: Grid, roots: Mapping[tuple[str, ...], Sequence[No
         leaves, graph = grid.leaves[key], grid.graphs[key]
         if not isinstance(leaf := leaves[name], LazyStatistic):
             continue
-        tests = [
-            condition
-            for condition in map(graph.flat_condition, graph.conditions)
-            if {axis for n in references(condition) for axis in leaves[n].axes} <= {*leaf.axes}
-        ]
+        tests = [graph.flat_condition(c) for c in graph.conditions]
+        tests = [test for test in tests if grid.node_dims(test, key) <= {*leaf.axes}]
         within = _lazy_statistics(leaves, [name, *references(*tests)])
         if max(each.group.grid.points for each in within) > MAX_PORTION_VALUES:
             continue
