@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -151,7 +150,7 @@ def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -
         data["certificate"] = {key: ds.attrs[key] for key in _CERTIFICATE_KEYS if key in ds.attrs}
         if "settled" in ds.attrs:
             data["certificate"]["settled"] = bool(ds.attrs["settled"])
-    data |= {"no_value": notes} if (notes := json.loads(ds.attrs.get("no_value", "[]"))) else {}
+    data |= {"no_value": notes} if (notes := ds.attrs.get("no_value", "").splitlines()) else {}
     certificate = certificate_text(ds.attrs, gap)
     return replace(answer, notes=notes, data=answer.data | data, certificate=certificate)
 
@@ -163,7 +162,7 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
     'scan: bounds over tiles ruled out 4,096 configurations'
     >>> proof = {"settled": 1, "boxes": 1200, "points_visited": 5, "points_excluded": 1e20}
     >>> certificate_text({"gap": 0.0, "bound": 2.5, **proof})
-    'certified: none is better (1,200 boxes bounded, 5 points evaluated, 1e+20 excluded)'
+    'certified: none is better (gap 0 %, 1,200 boxes bounded, 5 points evaluated, 1e+20 excluded)'
     >>> certificate_text({"gap": 0.2, "bound": 2.5, **proof}).partition(" (")[0]
     'not proven: lower bound 2.5, gap 20.00%'
     """
@@ -192,8 +191,9 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
     excluded = attributes["points_excluded"]
     many = f"{excluded:,}" if isinstance(excluded, int) else f"{excluded:.3g}"
     verdict = "certified" if is_proven(attributes, gap) else "not proven"
+    gap_text = "gap 0 %, " if is_proven(attributes) else ""
     return (
-        f"{verdict}: {_bounds_text(attributes)} ({boxes}, "
+        f"{verdict}: {_bounds_text(attributes)} ({gap_text}{boxes}, "
         f"{attributes['points_visited']:,} points evaluated, {many} excluded)"
     )
 

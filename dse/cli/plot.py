@@ -253,10 +253,8 @@ def _arguments(
         given = with_quantity_names(read, given)
         if options["where"] and "where" not in given:
             if not isinstance(read, StudyData):
-                raise click.UsageError(
-                    f"{kind.name} takes --where with the file of a study of one model, not with "
-                    f"{source}: give that file, or draw a heatmap, which tests any values"
-                )
+                text = f"{kind.name} takes --where with the file of a study of one model"
+                raise click.UsageError(f"{text}, not with {source}: give that file")
             read = replace(read, where=[*read.where, *options["where"]])
         whole = complete_options(kind, given, read)
         if "quantity" in kind.list_options and isinstance(whole.get("quantity"), str):

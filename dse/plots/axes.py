@@ -256,7 +256,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
                 getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            steps = ((1, 2, 5), (1, 3), (1,)) if decades < 3.5 else ((1,),)
+            steps = ((1, 2, 5), (1, 3), (1,))[0 if decades < 3.5 else 2 :]
             logs = FittingLocator(*(ticker.LogLocator(subs=subs) for subs in steps))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())

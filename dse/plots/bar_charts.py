@@ -127,17 +127,16 @@ def bars(
     else:
         last = ds[names[-1] if series else names[0]]
         format_axis(ax.xaxis, last, words if series else label_with_unit(words, unit_of(last)))
-    why = "not feasible" if FEASIBLE in ds else "no value"
-    wide = 0.8 / len(drawn)
+    wide, why = 0.8 / len(drawn), "not feasible" if FEASIBLE in ds else "no value"
     missing = ~np.isfinite(np.array([*drawn.values()], dtype=float))
-    note: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
+    none = missing.all(axis=0)
+    gaps = [(place, "small") for place in places[none]]
     for k, ((text, each), look) in enumerate(zip(drawn.items(), looks, strict=True)):
         middle = places + (k - (len(drawn) - 1) / 2) * wide
         ax.barh(middle, each, wide, **look.area_options(), label=text)
-        for y in middle[missing[k] & ~missing.all(axis=0)]:
-            ax.text(0.01, y, why, fontsize="x-small", **note)
-    for y in places[missing.all(axis=0)]:
-        ax.text(0.01, y, why, fontsize="small", **note)
+        gaps += [(place, "x-small") for place in middle[missing[k] & ~none]]
+    for place, size in gaps:
+        ax.text(0.01, place, why, transform=ax.get_yaxis_transform(), va="center", fontsize=size)
     if rest and log_norm(np.array([*drawn.values()], dtype=float), _LOG_RATIO) is not None:
         use_log_scale(ax, "x")  # on a linear scale, the smallest bars would be invisible
     if span:

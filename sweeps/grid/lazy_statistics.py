@@ -514,11 +514,8 @@ def labels_without_value(grid: Grid, roots: Mapping[tuple[str, ...], Sequence[No
         leaves, graph = grid.leaves[key], grid.graphs[key]
         if not isinstance(leaf := leaves[name], LazyStatistic):
             continue
-        tests = [
-            condition
-            for condition in map(graph.flat_condition, graph.conditions)
-            if {axis for n in references(condition) for axis in leaves[n].axes} <= {*leaf.axes}
-        ]
+        tests = [graph.flat_condition(c) for c in graph.conditions]
+        tests = [test for test in tests if grid.node_dims(test, key) <= {*leaf.axes}]
         within = _lazy_statistics(leaves, [name, *references(*tests)])
         if max(each.group.grid.points for each in within) > MAX_PORTION_VALUES:
             continue
@@ -533,16 +530,14 @@ def labels_without_value(grid: Grid, roots: Mapping[tuple[str, ...], Sequence[No
             for k, label in enumerate(grid.axes[axis].labels)
         ]
         for index, label in cases or [((), "")]:
-            if not allowed[index].any() or np.isfinite(values[index]).any():
-                continue
-            is_known = np.isfinite(parts[index])
-            causes = [
-                text
-                for place, axis in enumerate(leaf.reduced_axes, len(leaf.axes))
-                for k, text in enumerate(inner.axes[axis].labels)
-                if not is_known.take(k, place).any()
-            ]
-            of = f" of {', '.join(causes)}" * bool(causes)
-            over = f" over {', '.join(leaf.reduced_axes)}" * (not causes)
-            texts.append(f"{label}no value: no feasible configuration{of} has one{over}")
+            if allowed[index].any() and not np.isfinite(values[index]).any():
+                causes = [
+                    text
+                    for place, axis in enumerate(leaf.reduced_axes, len(leaf.axes))
+                    for k, text in enumerate(inner.axes[axis].labels)
+                    if not np.isfinite(parts[index].take(k, place)).any()
+                ]
+                over = f"has one over {', '.join(leaf.reduced_axes)}"
+                over = f"of {', '.join(causes)} has one" if causes else over
+                texts.append(f"{label}no value: no feasible configuration {over}")
     return list(dict.fromkeys(texts))

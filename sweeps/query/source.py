@@ -281,6 +281,10 @@ class QuerySource(Sliceable, Protocol):
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
         """Return the error to raise if no feasible point has finite objectives."""
 
+    def missing_values(self, goals: Sequence[Goal]) -> dict[str, str]:
+        """Return the attribute ``no_value`` if an objective has no value at some labels."""
+        return {}
+
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """Return the attributes of an answer that say how it was found."""
 

@@ -106,17 +106,18 @@ class GridSource(QuerySource, Protocol):
         """Return the error to raise if no feasible point has finite objectives."""
         before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
-        why = "".join(f"; {text}" for text in self.labels_without_value(stage.goals))
+        why = self.missing_values(stage.goals).get("no_value", "").split("\n")
         return InfeasibleError(
             f"{stage.goal.text} is not finite at any feasible point{among}: nothing to choose; "
-            f"relax the constraints or change the axes{why}"
+            + "; ".join(["relax the constraints or change the axes", *filter(None, why)])
         )
 
-    def labels_without_value(self, goals: Sequence[Goal]) -> list[str]:
-        """Return a text for each label at which a statistic in an objective has no value."""
+    def missing_values(self, goals: Sequence[Goal]) -> dict[str, str]:
+        """Return the attribute ``no_value`` if an objective has no value at some labels."""
         nodes = [goal.node(self.quantities) for goal in goals]
         roots = {key: [graph.flatten(n) for n in nodes] for key, graph in self.grid.graphs.items()}
-        return labels_without_value(self.grid, roots)
+        texts = labels_without_value(self.grid, roots)
+        return {"no_value": "\n".join(texts)} if texts else {}
 
     def count(self) -> xr.Dataset:
         """Return the number of feasible configurations and of all configurations."""

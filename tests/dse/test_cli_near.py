@@ -167,14 +167,14 @@ def test_options_change_the_study_of_which_the_best_is_asked(run: Run) -> None:
     text = Path("study.toml").read_text().replace('machine = "8800gtx"\n', "")
     text += 'machine = ["8800gtx", "gtx280"]\n[best]\nminimize = "time"\nper = ["machine"]\n'
     Path("per.toml").write_text(text)
-    asked = ("--set", "machine=gtx280", "--axis", "active_sms=3,7", "--json")
-    (row,) = json.loads(run("optimum", "per.toml", *asked).stdout)["rows"]
+    changes = ("--set", "machine=gtx280", "--axis", "active_sms=3,7", "--json")
+    (row,) = json.loads(run("optimum", "per.toml", *changes).stdout)["rows"]
     study = dse.Study.from_toml("study.toml")
     given = {"machine": "gtx280", "axes": {**study.axes, "active_sms": [3, 7]}}
     changed = dse.Study(model=study.model, workload=study.workload, set=study.set, **given)
     best = dse.best_config(changed.optimum(minimize="time"))
     assert {name: row[name] for name in NAMES} == {name: best[name] for name in NAMES}
-    assert json.loads(run("run", "per.toml", *asked).stdout)["best"]["rows"] == [row]
+    assert json.loads(run("run", "per.toml", *changes).stdout)["best"]["rows"] == [row]
     Path("rows.csv").write_text("a,time\n1,2\n2,3\n")
     wrong = run("optimum", "rows.csv", "--minimize", "time", "--set", "a=1", status=2)
     assert "--axis and --set change a study of one model" in wrong.stderr
