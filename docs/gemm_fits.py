@@ -279,7 +279,7 @@ def _fit_numbers(
     def off(logs: Any) -> Any:
         numbers = known | dict(zip(names, np.exp(logs), strict=True))
         return np.concatenate(
-            [np.log(predict_rows(rows, v | numbers) / rows.measured) for rows, v in parts]
+            [predict_rows(rows, v | numbers) / rows.measured - 1 for rows, v in parts]
         )
 
     first, most = (np.log([SHARED[name][k] for name in names]) for k in (0, 1))

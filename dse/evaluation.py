@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from dse.display import failure_lines
 from sweeps.grid.axes import Axis, parse_axis
 from sweeps.grid.failures import failures_of
 from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import Grid, Leaf
+from sweeps.grid.grid import Leaf
 from symbolic.errors import DseError
 from symbolic.library import load_model
 from symbolic.model import Model
@@ -47,9 +48,9 @@ def evaluate(
             model's main outputs need.
         fit (path, Fit, or list of these, optional): Fits as for :class:`dse.Study`; ``"none"`` uses
             none, not even the fits of the machine that ship with the project.
-        **values: Values of quantities: numbers, texts with units, formulas, labels of switches;
-            arrays, which are broadcast along the dimensions ``dim_0``, ``dim_1``, ...; or
-            DataArrays, whose labels the result keeps.
+        **values: Values of quantities: numbers, texts with units, formulas, labels of switches
+            (a list of labels becomes a dimension of the result); arrays, which are broadcast along
+            the dimensions ``dim_0``, ``dim_1``, ...; or DataArrays, whose labels the result keeps.
 
     Returns:
         xarray.Dataset: Each quantity over the dimensions on which it depends, with units and
@@ -81,9 +82,11 @@ def evaluate(
     outputs = None if outputs is None else texts_of(outputs, "outputs")
     outputs, values = (by_quantity_name(joined.names_by_symbol, v) for v in (outputs, values))
     arrays, sizes, coords = _arrays(values, joined)
+    several = [n for n, v in values.items() if n not in arrays and isinstance(v, (list, tuple))]
+    axes = {**listed, **{name: values.pop(name) for name in several}}
     parts = merge_inputs(
         joined,
-        [parse_axis(kind, names, joined.quantities) for kind, names in listed.items()],
+        [parse_axis(name, labels, joined.quantities) for name, labels in axes.items()],
         entries={**entries, **dict.fromkeys(listed)},
         set_values={name: value for name, value in values.items() if name not in arrays},
         replaced=arrays,
@@ -94,10 +97,12 @@ def evaluate(
     if outputs is None:
         supplied = dict.fromkeys(name for table in parts.tables.values() for name in table)
         nodes = {n: v if isinstance(v, Node) else None for n, v in {**given, **supplied}.items()}
-        graph = resolve(
-            joined, values={**nodes, **dict.fromkeys(parts.labels)}, switches=parts.switches
-        )
-        outputs = [n for n in graph.definitions if not joined.quantities[n].is_label]
+        nodes |= dict.fromkeys(parts.labels)
+        switches = {axis.name: axis.labels for axis in parts.axes if axis.kind == "switch"}
+        chosen = [dict(zip(switches, each, strict=True)) for each in product(*switches.values())]
+        graphs = [resolve(joined, values=nodes, switches={**parts.switches, **c}) for c in chosen]
+        names = [n for n in graphs[0].definitions if not joined.quantities[n].is_label]
+        outputs = [n for n in names if all(n in graph.definitions for graph in graphs)]
     for dim in sizes:
         if dim in outputs and dim not in arrays:
             raise DseError(
@@ -112,26 +117,16 @@ def evaluate(
     if failed := failures_of(grid, grid.outputs):
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=3)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
-    ds = ds.assign(_computed_labels(grid)) if every else ds
+    for name, leaf in grid.leaves.get((), {}).items() if every else ():
+        row = joined.quantities.get(name)  # a computed label, such as a set of SMs to use
+        if row is not None and row.is_label and grid.graph.definitions[name].kind == "table":
+            ds[name] = (leaf.axes, leaf.array.astype(np.str_), {"long_name": row.meaning})
     if passed := impossible_points(grid, parts, all_indices(grid)):
         ds.attrs["impossible"] = json.dumps([each.to_dict() for each in passed])
     if not grid.axes:
         for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
             ds[name].attrs["interval"] = list(ends)
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
-
-
-def _computed_labels(grid: Grid) -> dict[str, Any]:
-    """Return the computed outputs that are labels, such as a set of multiprocessors to use."""
-    return {
-        name: (
-            leaf.axes,
-            leaf.array.astype(np.str_),
-            {"long_name": grid.model.quantity(name).meaning},
-        )
-        for name, leaf in grid.leaves[()].items()
-        if grid.graph.definitions[name].kind == "table" and grid.model.quantity(name).is_label
-    }
 
 
 def _arrays(

@@ -223,14 +223,8 @@ def _parse_column(texts: Sequence[str], decimal: str) -> list[int | float | str 
     read = {text: parse_number(text, decimal) for text in set(texts)}
     some = any(value is not None for value in read.values())
     some = some or all(is_missing(text) and text.strip().lower() != "none" for text in read)
-    return [
-        None
-        if read[text] is None and (not text.strip() or (some and is_missing(text)))
-        else text
-        if read[text] is None
-        else read[text]
-        for text in texts
-    ]
+    empty = {text for text in read if not text.strip() or (some and is_missing(text))}
+    return [text if read[text] is None and text not in empty else read[text] for text in texts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

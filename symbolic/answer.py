@@ -317,7 +317,13 @@ def text_table(
     columns, notes = [*range(len(header))], list[str]()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     if width is not None:
-        columns, notes = _chosen_columns(header, rows, widths, width, key_columns)
+        errors = [k for k in reversed(columns[1:]) if header[k].startswith("error(")]
+        same = [k for k in columns[:key_columns] if len({row[k] for row in rows}) == 1 < len(rows)]
+        for k in [*errors, *same]:
+            if sum(widths[j] + 2 for j in columns) - 2 <= width or len(columns) == 1:
+                break
+            columns.remove(k)
+            notes.append(header[k] if k in errors else f"{header[k]} (always {rows[0][k]})")
     keys = [k for k, column in enumerate(columns) if column < key_columns]
     header, widths = [header[k] for k in columns], [widths[k] for k in columns]
     rows = [[row[k] for k in columns] for row in rows]
@@ -356,27 +362,6 @@ def text_table(
     if notes:
         ends.append(textwrap.fill(f"not shown: {', '.join(notes)} (--wide shows all)", room))
     return "\n".join([text, *ends])
-
-
-def _chosen_columns(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    widths: Sequence[int],
-    room: int,
-    key_columns: int,
-) -> tuple[list[int], list[str]]:
-    """Return the indices of the columns that fit into a width, and a note on each other column."""
-    columns, notes = [*range(len(header))], []
-    errors = [k for k in reversed(columns[1:]) if header[k].startswith("error(")]
-    repeated = [
-        k for k in columns[:key_columns] if len(rows) > 1 and len({row[k] for row in rows}) == 1
-    ]
-    for k in [*errors, *repeated]:
-        if sum(widths[j] + 2 for j in columns) - 2 <= room or len(columns) == 1:
-            break
-        columns.remove(k)
-        notes.append(header[k] if k in errors else f"{header[k]} (always {rows[0][k]})")
-    return columns, notes
 
 
 def to_json(value: Any) -> str:

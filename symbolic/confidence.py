@@ -29,8 +29,12 @@ def student_factor(count: int) -> float:
 
 
 def half_width(values: Floats) -> Floats:
-    """Return the half width of Student's interval of the mean along the last axis."""
-    return np.asarray(student_factor(values.shape[-1]) * values.std(axis=-1, ddof=1))
+    """Return the half width of Student's interval of the mean along the last axis.
+
+    It is NaN if a value is infinite.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.asarray(student_factor(values.shape[-1]) * values.std(axis=-1, ddof=1))
 
 
 def poisson_upper_width(count: Floats) -> Floats:

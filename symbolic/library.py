@@ -173,11 +173,15 @@ def _find_file(name: str, digest: str) -> Path:
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
-    """Return the equations, with those of energy added if they yield time and power."""
-    result = list(dict.fromkeys(equations))
+    """Return the equations, with those of energy added if they yield time and a power.
+
+    The mean power gives the energy only if no equation yields the power or the energy.
+    """
+    result = [eq for eq in dict.fromkeys(equations) if eq != _energy.mean_energy]
     names = {eq.name for eq in result}
-    if {"time", "power"} <= names:
-        result += [eq for eq in _energy.EQUATIONS if eq.name not in names]
+    if "time" in names and not names.isdisjoint({"power", "average_power"}):
+        own = _energy.EQUATIONS if "power" in names else _energy.MEAN_EQUATIONS
+        result += [eq for eq in own if eq.name not in names]
     return result
 
 
@@ -276,6 +280,8 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
     if prefer is not None:
         check_name(prefer, names, f"prefer={prefer!r} is none of the joined models", "these are")
     owner: dict[str, Model] = {}
+    own = [tuple(eq for eq in m.equations if eq != _energy.mean_energy) for m in models]
+    models = [replace(m, equations=each) for m, each in zip(models, own, strict=True)]
     for model in sorted(models, key=lambda m: m.name != prefer):
         for name in model.yields:
             first = owner.setdefault(name, model)

@@ -63,14 +63,11 @@ class Domain:
         return f"{'whole ' if self.whole else ''}{left}{self.low:g}, {self.high:g}{right}"
 
 
-COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
-POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
-RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
-
 LEVERS = ("programmer", "designer")
 #: Directions in which advice may change a quantity. "up" is for a resource: more of it never costs
 #: time. "down" is for a latency or another cost. "none" is for a size of the problem, a
-#: condition of measurements, or a fitted number.
+#: condition of measurements, a fitted number, or an allocation unit: one that divides no size
+#: would only lower the occupancy.
 DIRECTIONS = ("both", "up", "down", "none")
 
 
@@ -227,8 +224,9 @@ spec = partial(row, lever="designer")
 
 #: ``resource`` declares a resource of a machine; ``cost`` declares its latencies and other costs.
 resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+#: ``fact`` declares a property of a machine that advice does not move, such as a printed clock;
 #: ``fit`` declares a number that was fitted to measurements of a GPU: nobody can choose it.
-fit = partial(spec, direction="none")
+fact = fit = partial(spec, direction="none")
 #: ``less`` declares a count of a workload: a lower count never costs time. ``size`` declares a size
 #: of the problem.
 less, size = partial(row, direction="down"), partial(row, direction="none")

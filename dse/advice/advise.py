@@ -19,7 +19,7 @@ from dse.inputs.merge import merge_inputs, with_declared
 from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.advice import OCTAVES, guides, has_cases, search_values
+from symbolic.advice import OCTAVES, guides, has_cases, move_directions, search_values
 from symbolic.answer import value_text
 from symbolic.crossings import CaseLines, first_crossing
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest_hint
@@ -462,8 +462,9 @@ class _MovePath:
         if not (helps or always or artefact):
             return None
         site, graph = self.site, self.site.grid.graph
-        if helps and site.is_wrong_way(self.names, raising=self.raising):
-            return None
+        known, wrong = move_directions(graph, site.guide.goal), "down" if self.raising else "up"
+        if helps and any(known.get(name) == wrong for name in self.names):
+            return None  # the move reduces a resource, or increases a latency or a count
         along = site.guide.along if math.isfinite(place) else ()
         there = site.evaluate(along, self.inputs_at(np.array([place]))) if along else ()
         here = [site.value(name) or math.nan for name in along]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.advice.report import Suggestion
 from sweeps.bounds.checks import outside_domain
 from sweeps.grid.grid import FEASIBLE, Grid
-from symbolic.advice import LAUNCH, has_cases, move_directions
+from symbolic.advice import LAUNCH, has_cases
 from symbolic.expression import parse_condition
 from symbolic.graph import Definition
 from symbolic.intervals import PartialEvaluation
@@ -301,11 +301,6 @@ class Site:
             return False
         tables = [d.name for d in graph.definitions.values() if d.kind == "table"]
         return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
-
-    def is_wrong_way(self, names: Iterable[str], *, raising: bool) -> bool:
-        """True if a move reduces a resource, or increases a latency or a count."""
-        known = move_directions(self.grid.graph, self.guide.goal)
-        return any(known.get(name) == ("down" if raising else "up") for name in names)
 
     def lever(self, names: Iterable[str]) -> str:
         """Return "designer" if the designer sets any of the quantities, otherwise "programmer"."""

@@ -15,10 +15,11 @@ from typing import Any
 
 from dse.analysis.report import Analysis, AnswerOfVariant
 from dse.analysis.subject import MAX_ADVISED, KernelSubject, Subject, WorkloadSubject
+from dse.catalog.entries import load_entries
 from dse.catalog.entries import machine as load_machine
 from dse.cuda import as_shapes, as_sizes
 from dse.progress import ProgressOption, show_progress
-from symbolic.errors import DseError, UnknownEntryError
+from symbolic.errors import DseError
 
 __all__ = ["KERNEL_FILES", "Analysis", "analyze"]
 
@@ -85,6 +86,7 @@ def analyze(
         raise DseError("machine names none: expected one or more, such as h100_sxm")
     if not 0 < interval < 1:
         raise DseError(f"interval = {interval}: expected a share between 0 and 1")
+    load_entries(load_machine, machines)
     path = fspath(source)
     given: dict[str, Any] = {
         "blocks": as_shapes(block),
@@ -106,7 +108,16 @@ def analyze(
     subject.check_quantities()
     subject.advised = MAX_ADVISED if moves else 0
     with show_progress(progress, "analyzing"):
-        answers = _all_answers(subject, list(dict.fromkeys(machines)), interval)
+        answers: list[AnswerOfVariant] = []
+        errors: list[DseError] = []
+        for name in dict.fromkeys(machines):  # if one machine fails, the others are still answered
+            try:
+                answers += subject.answers(name, interval)
+            except DseError as error:
+                errors.append(error)
+                answers.append(AnswerOfVariant(machine=name, status=str(error)))
+        if len(errors) == len(dict.fromkeys(machines)):
+            raise errors[0]
         counters: Sequence[Mapping[str, Any]] = ()
         if profile is not None:
             counters = subject.compare(Path(fspath(profile)), row, load_machine(machines[0]))
@@ -116,22 +127,3 @@ def analyze(
         counters=tuple(counters),
         write_study=partial(subject.write_study, answers, machines),
     )
-
-
-def _all_answers(
-    subject: Subject, machines: Sequence[str], interval: float
-) -> list[AnswerOfVariant]:
-    """Return the answers on all machines; if one machine fails, the others are still answered."""
-    answers: list[AnswerOfVariant] = []
-    errors: list[DseError] = []
-    for name in machines:
-        try:
-            answers += subject.answers(name, interval)
-        except UnknownEntryError:
-            raise
-        except DseError as error:
-            errors.append(error)
-            answers.append(AnswerOfVariant(machine=name, status=str(error)))
-    if len(errors) == len(machines):
-        raise errors[0]
-    return answers

@@ -110,7 +110,7 @@ def draft_study(subject: str, machine: str, question: str, out: str) -> str:
 
 def _goal(model: Model, question: str) -> dict[str, str]:
     units = {name: model.quantity(name).unit for name in model.outputs}
-    if question == "clock" and "energy" in model.yields:
+    if question == "clock" and {"energy", "power"} <= {*model.yields}:
         return {"minimize": "energy"}
     rate = next((name for name, unit in units.items() if unit == "1/s"), None)
     costs = [name for name, unit in units.items() if unit in ("s", "J", "W") or "time" in name]

@@ -44,6 +44,10 @@ _LEAST_COLUMN = 0.1
 #: Titles of the tables of machines.
 _TIMES = "expected time on each machine, its interval, and the time that the model alone predicts"
 _SHARES = "share of each limit in the predicted time [%]"
+_MACHINES_NOTES = (
+    "compare machines by predicted: expected contains errors of different samples of kernels",
+    "with one --machine, or --json: variants, what would help, and all assumptions",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ class AnswerOfVariant:
             and their ratios at each level of memory; empty where the model of the time gives no
             bytes.
         model, why_model (str): The model, and why no other model was used.
+        why_one_block (str): Why there is no other variant to compare with; empty if there is.
     """
 
     machine: str
@@ -73,6 +78,7 @@ class AnswerOfVariant:
     architecture: str = ""
     model: str = ""
     why_model: str = ""
+    why_one_block: str = ""
     time: float = float("nan")
     time_expected: float = float("nan")
     time_low: float = float("nan")
@@ -116,13 +122,14 @@ class Analysis(Report):
         answers (tuple of AnswerOfVariant): Machine by machine, the fastest variant first; variants
             without an answer come last.
         counters (tuple of dict): Counted and measured values, if a profile was given.
-        write_study (callable): Writes a study file at a path, for a kernel with a workload file.
+        write_study (callable): Writes a study file at a path, for a kernel with a workload file,
+            and returns the paths of both.
     """
 
     subject: str
     answers: tuple[AnswerOfVariant, ...]
     counters: tuple[Mapping[str, Any], ...] = ()
-    write_study: Callable[[Path], None] = field(default=lambda path: None, compare=False)
+    write_study: Callable[[Path], list[Path]] = field(default=lambda path: [], compare=False)
 
     @property
     def best(self) -> AnswerOfVariant:
@@ -157,11 +164,14 @@ class Analysis(Report):
             "launch": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
             "interval": _interval_text(best),
+            "one variant": best.why_one_block,
         }
         tables = [_variants_table(answers)] if len(answers) > 1 else []
         tables += [*_move_tables(best), _refused_table(answers)]
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
-        tables.append(_counters_table(self.counters))
+        columns = ("what", "counted", "measured", "ratio")
+        rows = [[row[name] for name in columns] for row in self.counters]
+        tables.append(Table(title="counted next to measured", columns=columns, rows=rows))
         return Answer(
             kind="Analysis",
             title=title,
@@ -178,9 +188,11 @@ class Analysis(Report):
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
         points = [{**each.defines, **each.inputs} for each in bests]
         inputs = [name for name in dict.fromkeys(n for p in points for n in p) if name != _THREADS]
-        columns = {"machine": "", "expected": "s", "from": "s", "to": "s", "predicted": "s"}
+        level = next((f"{100 * e.interval.level:.4g} % " for e in bests if e.interval), "")
+        columns = {"machine": "", "expected": "s", f"{level}from": "s", f"{level}to": "s"}
+        columns |= {"predicted": "s"}
         columns |= {"code": ""} if any(each.architecture for each in bests) else {}
-        columns |= {"block": "", "within 1 %": "", **{name: _unit(name) for name in inputs}}
+        columns |= {"block": "", "blocks within 1 %": "", **{name: _unit(name) for name in inputs}}
         limits = [_limit_name(name, 1) for name in names]
         rows, shares, moves, notes = [], [], [], []
         for each, point in zip(bests, points, strict=True):
@@ -202,9 +214,8 @@ class Analysis(Report):
             Table(title="assumed on each machine", rows=[[text] for text in shared]),
             Table(title="assumed on one machine", rows=[n for n in notes if n[1] not in shared]),
         ]
-        more = ["with one --machine, or --json: variants, what would help, and all assumptions"]
-        about: dict[str, Any] = {"kind": "Analysis", "title": self.subject, "notes": more}
-        return Answer(tables=tables, data=self.to_dict(), **about)
+        about: dict[str, Any] = {"title": self.subject, "notes": _MACHINES_NOTES}
+        return Answer(kind="Analysis", tables=tables, data=self.to_dict(), **about)
 
 
 def _limit_name(name: str, form: int = 0) -> str:
@@ -298,7 +309,11 @@ def _best_moves(each: AnswerOfVariant) -> list[str]:
     best = [move for move in each.moves or () if move.end_gain >= _LEAST_GAIN]
     own = [m for m in best if m.lever == "programmer" and m.end_gain >= _WORTHWHILE]
     shown = own[:1] + best[: own[:1] != best[:1]]
-    return [f"{m.direction} {m.quantity}: {m.end_gain:.3g} times faster ({m.lever})" for m in shown]
+    ends = [f" to {_short_text(m.end, m)}" * (m.end == m.end) for m in shown]  # NaN: no end
+    return [
+        f"{m.direction} {m.quantity}{to}: {m.end_gain:.3g} times faster ({m.lever})"
+        for m, to in zip(shown, ends, strict=True)
+    ]
 
 
 def _move_tables(each: AnswerOfVariant) -> list[Table]:
@@ -323,9 +338,3 @@ def _move_tables(each: AnswerOfVariant) -> list[Table]:
 
 def _short_text(value: float, move: Move) -> str:
     return move.value_text(value if value == round(value) else float(f"{value:.4g}"))
-
-
-def _counters_table(counters: Sequence[Mapping[str, Any]]) -> Table:
-    columns = ("what", "counted", "measured", "ratio")
-    rows = [[row[name] for name in columns] for row in counters]
-    return Table(title="counted next to measured", columns=columns, rows=rows)

@@ -78,6 +78,7 @@ class Subject:
     known_names: Collection[str] = ()
     workload: str | None = None
     advised: int = MAX_ADVISED
+    why_one_block: str = ""
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
         """Return the variants on a machine, and the assumptions that hold for all variants."""
@@ -85,10 +86,11 @@ class Subject:
 
     def write_study(
         self, answers: Sequence[AnswerOfVariant], machines: Sequence[str], path: Path
-    ) -> None:
+    ) -> list[Path]:
         """Write a study of the fastest variant on the machines whose model is the same.
 
         A kernel is counted for the architecture of the fastest machine, at its fastest blocks.
+        Returns the files that were written.
         """
         known = sorted((each for each in answers if not each.status), key=lambda each: each.time)
         best, blocks = known[0], dict[int, tuple[int, ...]]()
@@ -105,6 +107,7 @@ class Subject:
         tables = {"": {"model": best.model, "workload": source}, "axes": axes}
         tables |= {"set": self.quantities, "best": {"minimize": "time", "per": ["machine"]}}
         write_atomic(path, study_text(tables, path.parent).encode())
+        return [path] if self.workload else [path, file]
 
     def _count_blocks(self, best: AnswerOfVariant, blocks: Sequence[Any], file: Path) -> str:
         """Count a kernel for blocks, write a workload file, and return its name."""
@@ -161,6 +164,12 @@ class Subject:
         failed += [(each, each.status) for each in variants if each.status]
         if not answers:
             raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
+        if len(answers) == 1:
+            why = self.why_one_block
+            for each, status in [pair for pair in failed if pair[0].is_searched][:1]:
+                size, (reason, *_) = " x ".join(map(str, each.block)), status.splitlines()
+                why = f"no other block is answered, such as {size}: {reason}"
+            answers = [replace(answers[0], why_one_block=why)]
         about: dict[str, Any] = {"machine": entry.name, "machine_title": entry.title}
         about["model"] = prediction.model
         for each, status in failed:
@@ -300,6 +309,7 @@ class WorkloadSubject(Subject):
             axes["threads_per_block"] = [int(np.prod(sizes)) for sizes in blocks]
         elif not {"threads_per_block", "blocks"} & {*axes, *self.quantities}:
             axes |= self._block_sizes()
+            self.why_one_block = "the workload holds for this block only"
         self.quantity_axes = axes
 
     def _block_sizes(self) -> dict[str, list[int]]:
@@ -358,6 +368,8 @@ class KernelSubject(Subject):
         self.arguments = {n: float(v) for n, v in self.launch.set.items() if is_argument(n)}
         self.quantities = {n: v for n, v in self.launch.set.items() if not is_argument(n)}
         axes = {n: _axis_values("" if is_argument(n) else n, v) for n, v in given["axes"].items()}
+        if not self.blocks:
+            self.why_one_block = "the block is fixed by the code; macros (--define) may vary it"
         self.argument_axes = {n: v for n, v in axes.items() if is_argument(n)}
         self.quantity_axes = {n: v for n, v in axes.items() if not is_argument(n)}
         self._counted: dict[str, list[Variant]] = {}
@@ -387,7 +399,14 @@ class KernelSubject(Subject):
             arguments = {n: point[n] for n in self.argument_axes}
             numbers = {**defined, **self.arguments, **arguments}
             numbers |= {n: v for n, v in macros.items() if not isinstance(v, str)}
-            for number, block in enumerate(self._point_blocks(numbers)):
+            usual = self.launch.block or ((256,) if varied_sizes(self.kernel_text, ()) else ())
+            given = self.blocks or [usual]
+            blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
+            varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
+            blocks += block_shapes(varied, blocks[0], self.kernel_text) if varied else ()
+            # the usual block first; it is empty if none is given and the source reads no blockDim
+            distinct = {(*each, 1, 1)[:3]: each for each in blocks}.values()
+            for number, block in enumerate(distinct):
                 variant = Variant(
                     defines=macros,
                     arguments=arguments,
@@ -397,19 +416,6 @@ class KernelSubject(Subject):
                 )
                 result.append(variant)
         return result
-
-    def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
-        """Return the block shapes to count, the usual shape first.
-
-        ``numbers`` has the values of macros and arguments. A shape is empty if no block is given
-        and the source reads no ``blockDim``.
-        """
-        usual = self.launch.block or ((256,) if varied_sizes(self.kernel_text, ()) else ())
-        given = self.blocks or [usual]
-        blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
-        varied = "" if self.blocks or not usual else varied_sizes(self.kernel_text, usual)
-        blocks += block_shapes(varied, blocks[0], self.kernel_text) if varied else ()
-        return list({(*each, 1, 1)[:3]: each for each in blocks}.values())
 
     def _count(self, arch: str) -> list[Variant]:
         result = self._launches()

@@ -36,7 +36,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -99,9 +99,6 @@ def file_titles(kind: str) -> dict[str, str]:
 
 def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEntryError:
     """Return the error for an unknown machine or workload, with hints."""
-    known = list(known)
-    there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
-    there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
     absent = "".join(f"; DSE_PATH lists {f}, no folder" for f in search_folders() if not f.is_dir())
     for path in (folder / f"{name}.toml" for folder in search_folders()):
         if path.is_file():
@@ -114,10 +111,22 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
     )
     if kind == "machine" and (hint_of_product := _product_hint(name)):
         return UnknownEntryError(hint_of_product)
-    return UnknownEntryError(
-        f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
-        f"is given as a path ending in .toml, or is in a folder of DSE_PATH{absent})"
-    )
+    own = "; one of your own is given as a path ending in .toml, or is in a folder of DSE_PATH"
+    more = f"{own}{absent}" if absent or not hint else ""
+    return UnknownEntryError(f"{name!r} is no {kind}{hint} (dse {kind}s lists all{more})")
+
+
+def load_entries(load: Callable[[str], Entry], names: Iterable[str]) -> list[Entry]:
+    """Return the entries that ``load`` returns for names; one error has all unknown names."""
+    entries, errors = [], []
+    for name in names:
+        try:
+            entries.append(load(name))
+        except UnknownEntryError as error:
+            errors.append(str(error))
+    if errors:
+        raise UnknownEntryError("\n".join(errors))
+    return entries
 
 
 def _product_hint(name: str) -> str:

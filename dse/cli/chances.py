@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,12 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
     data |= {name: ds.attrs[name] for name in verdict if name in ds.attrs}
     data["configurations"] = int(ds.attrs["configurations"])
     shown = [row for row in data["rows"] if row["rank"] <= (top or _ROWS)]
+    shown = [row | {"regret": "infinite"} if row["regret"] == math.inf else row for row in shown]
     rest = ds.chance.isel(rank=slice(top or _ROWS, None)).sum("rank") + ds.left
     error = f" ± {ds.left_error.item():.2g}" if not rest.ndim and ds.left.item() else ""
     notes = ["chance of all others: " + ", ".join(f"{x:.3g}" for x in rest.values.flat) + error]
+    if any(row["regret"] == "infinite" for row in shown):
+        notes.append("infinite regret: in some draws, the configuration is infeasible")
     if "verdict" in data:
         again = f"measure rank {data['run_again']} again first"
         notes += [

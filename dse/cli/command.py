@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,7 +22,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dse
-from dse.cli.options import echo, nonempty_options, source_path_argument
+from dse.cli.options import (
+    allow_named_files,
+    echo,
+    nonempty_options,
+    override_inputs,
+    source_path_argument,
+)
 from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.checks import LawError
@@ -86,8 +93,8 @@ def _error_message(error: Exception) -> str:
             sources[name] = min(able, key=lambda each: len(each.equations)).name
     named = ", ".join(f"{model} for {name}" for name, model in sources.items())
     if "power" in sources:  # no model of the power of a kernel has its energies on a modern GPU
-        named += ", with energies that no machine file has; to bound the power of a GPU instead, "
-        named += "set power_limit_share, such as 0.8"
+        named += ", with energies that no machine file has; of a counted kernel, take average_power"
+        named += " or energy of latency_roofline, or set power_limit_share, such as 0.8"
     return f"{text}: {named}" if named else text
 
 
@@ -233,7 +240,7 @@ def command(
                     echo(text, fold=not as_json)
             if path is not None and path.suffix == ".toml" and hasattr(answer, "write_study"):
                 with input_errors():
-                    answer.write_study(path)
+                    echo(f"wrote {' and '.join(map(str, answer.write_study(path)))}", err=as_json)
             elif answer is not None and path is not None:
                 is_study = path.suffix == ".toml" and "source" in options
                 source = read_source(options["source"]) if is_study else None
@@ -311,6 +318,25 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
         if text not in known:
             echo(f"warning: {text}", err=True)
     return study
+
+
+def change_study(source: Any, axes: Mapping[str, Any], set_values: Mapping[str, str]) -> Any:
+    """Return a study after --axis and --set have replaced axes and values of its file."""
+    from dse.study.study import StudyData
+    from sweeps.grid.goals import texts_of
+
+    if not axes and not set_values:
+        return source
+    if not isinstance(source, StudyData):
+        raise click.UsageError("--axis and --set change a study of one model: give its file")
+    fields = {name: getattr(source, name) for name in ("machine", "workload", "axes", "set")}
+    folder = allow_named_files(source.folder, set_values, axes)
+    best = dict(source.best or {})
+    if "per" in best:  # an axis that has one value now
+        best["per"] = [name for name in texts_of(best["per"], "per") if name not in set_values]
+    with input_errors():
+        changes = override_inputs(fields, set_values, axes) | {"best": best or None}
+        return warn_odd_numbers(replace(source, folder=folder, **changes), source)
 
 
 def read_source(path: str, *, values: bool = False) -> Source:

@@ -96,7 +96,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     answer = dataset_answer(dse.run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = [*validity_warnings(study._parts), *idle_axes_notes(study.grid())]
     notes = [lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
-    notes += [f"note: {text}" for text in validity]
+    notes += [f"note: {text}" for text in [*_broken_rules(study, answer.data["rows"]), *validity]]
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**answer.data, "lacking": texts, "notes": validity}
     answer = explain_rows(replace(answer, notes=notes, data=data), study)
@@ -107,6 +107,22 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     notes = [*answer.notes, *(f"near a jump: {text}" for text in jumps)]
     data = answer.data | {"jumps": jumps}
     return replace(answer, tables=[_single_point_table(answer)], notes=notes, data=data)
+
+
+def _broken_rules(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return, for each rule that rows without values break, a sentence with the first such row."""
+    from dse.arguments import axis_indices
+    from sweeps.bounds.checks import condition_at
+
+    grid, texts = study.grid(), dict[str, str]()
+    for row in [each for each in rows if not each.get("feasible", True)][:_MAX_INTERVALS]:
+        point = axis_indices(grid, {name: row[name] for name in grid.axes})
+        for condition in grid.graphs[grid.switch_labels(point)].conditions:
+            name, values, holds = condition_at(grid, condition, point)
+            if not holds:
+                text = f"no values at {grid.describe(point)}: {name} is broken ({values})"
+                texts.setdefault(name, text)
+    return [*texts.values()]
 
 
 def lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:

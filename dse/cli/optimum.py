@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from dse.cli.command import (
     UNPROVEN,
     Source,
     best_on_interrupt,
+    change_study,
     command,
     compile_in_background,
     read_query,
@@ -25,6 +27,7 @@ from dse.cli.command import (
 from dse.cli.options import (
     OptionDecorator,
     at_option,
+    axis_and_set_options,
     goal_options,
     nonempty_options,
     option,
@@ -34,6 +37,7 @@ from dse.cli.options import (
 from dse.signals import time_left
 from stochastic import sizes
 from symbolic.answer import Answer
+from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -147,7 +151,9 @@ def certified_answer(ds: xr.Dataset, source: Source, gap: float | None = None) -
         data["certificate"] = {key: ds.attrs[key] for key in _CERTIFICATE_KEYS if key in ds.attrs}
         if "settled" in ds.attrs:
             data["certificate"]["settled"] = bool(ds.attrs["settled"])
-    return replace(answer, data=answer.data | data, certificate=certificate_text(ds.attrs, gap))
+    data |= {"no_value": notes} if (notes := json.loads(ds.attrs.get("no_value", "[]"))) else {}
+    certificate = certificate_text(ds.attrs, gap)
+    return replace(answer, notes=notes, data=answer.data | data, certificate=certificate)
 
 
 def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:
@@ -225,6 +231,32 @@ def axis_conditions_of(source: Source, at: Mapping[str, str]) -> list[str]:
     return texts + [f"{n} == {v if _NUMBER.fullmatch(v) else repr(v)}" for n, v in others]
 
 
+def axis_end_notes(study: StudyData, query: Mapping[str, Any], answer: Answer) -> list[str]:
+    """Return a note for each axis of numbers if the value after its end is better than the best.
+
+    An upper end of a machine's quantity has no note if it reaches the value of the machine itself.
+    """
+    grid, names, data = study.grid(), [], answer.data
+    best = [row for row in data["rows"] if row.get("rank", 1) == 1 and not data.get("interrupted")]
+    for name, axis in grid.axes.items():
+        row, values = grid.model.quantities.get(name), sorted(axis.values.tolist())
+        if axis.kind != "number" or len(values) < 3 or name in query["per"] or row is None:
+            continue
+        for end, near in ((values[0], values[1]), (values[-1], values[-2])):
+            if row.direction == "none" or all(each.get(name) != end for each in best):
+                continue
+            with suppress(DseError):  # the next value is outside the domain, or not feasible
+                if end > near and row.lever == "designer":
+                    fixed = {n: values for n, values in study.axes.items() if n != name}
+                    own = dse.optimum(replace(study, axes=fixed), minimize=name, time_limit=1)
+                    if own[name] <= end:
+                        continue
+                wider = replace(study, axes={**study.axes, name: [end, 2 * end - near]})
+                better = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
+                names += [name] * bool((better == 2 * end - near).any())
+    return [f"{n} is at the end of its axis; a wider axis may have a better one" for n in names]
+
+
 def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> Answer:
     """Add notes on idle axes, impossible values and assumed inputs to an answer."""
     from dse.cli.evaluate import explain_rows
@@ -241,6 +273,7 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
         for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
         if name in variables
     ]
+    notes += axis_end_notes(study, query, answer)
     return replace(answer, notes=[*answer.notes, *notes])
 
 
@@ -257,6 +290,7 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
 @goal_options(several=False)
 @per_and_top_options
 @at_option
+@axis_and_set_options
 @option("--ties", "Report all configurations that are as good as the best", is_flag=True)
 @option(
     "--within X%",
@@ -281,6 +315,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     from dse.display import select_rows
     from dse.study.study import StudyData
 
+    source = change_study(source, options["axes"], options["set_values"])
     where = [*where, *axis_conditions_of(source, at)]
     query = read_query(source, {**options, "where": where})
     limits = search_limits(options) | {"ties": ties, "progress": True}
@@ -293,7 +328,7 @@ def optimum(source: Source, ties: bool, where: list[str], at: Any, **options: An
     if isinstance(source, StudyData):
         return _add_notes(answer, source, query)
     is_mixed = "model" in source.sizes and "model" not in options["per"]
-    return replace(answer, notes=[_MODELS_NOTE]) if is_mixed else answer
+    return replace(answer, notes=[*answer.notes, _MODELS_NOTE]) if is_mixed else answer
 
 
 def search_limits(options: Mapping[str, Any]) -> dict[str, Any]:

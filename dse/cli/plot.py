@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +222,7 @@ def _arguments(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of the function that draws a figure, and those taken from defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
+    from dse.study.study import StudyData
     from dse.verbs.sources import with_quantity_names
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -244,12 +246,18 @@ def _arguments(
             return given | {"source": _study(kind, options, given)}, {}
         describing = {"model": "--model", "machine": "--machine", "workload": "--workload"}
         describing |= {"axes": "--axis", "set_values": "--set"}
-        describing |= {} if "where" in given else {"where": "--where"}
         for name, option in describing.items():
             if options[name]:
                 raise click.UsageError(f"{option} describes a study, and {source} is one already")
         read = read_source(source, values=True)
         given = with_quantity_names(read, given)
+        if options["where"] and "where" not in given:
+            if not isinstance(read, StudyData):
+                raise click.UsageError(
+                    f"{kind.name} takes --where with the file of a study of one model, not with "
+                    f"{source}: give that file, or draw a heatmap, which tests any values"
+                )
+            read = replace(read, where=[*read.where, *options["where"]])
         whole = complete_options(kind, given, read)
         if "quantity" in kind.list_options and isinstance(whole.get("quantity"), str):
             whole["quantity"] = [whole["quantity"]]

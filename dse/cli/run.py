@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +10,25 @@ import click
 
 from dse.cli.command import (
     best_on_interrupt,
+    change_study,
     command,
-    input_errors,
     progress_from_option,
     query_from_options,
     query_options,
     read_study,
     set_exit_status,
-    warn_odd_numbers,
 )
-from dse.cli.optimum import compile_search_in_background, find_winners, watched_objective
+from dse.cli.optimum import (
+    axis_end_notes,
+    compile_search_in_background,
+    find_winners,
+    watched_objective,
+)
 from dse.cli.options import (
-    allow_named_files,
     axis_and_set_options,
     expand_option,
     goal_options,
     option,
-    override_inputs,
     per_and_top_options,
     progress_option,
     study_argument,
@@ -37,7 +38,7 @@ from symbolic.answer import Answer, Table, count_text, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dse.study.study import StudyData
+    from dse.study.study import BestQuery, StudyData
     from sweeps.grid.axes import Axis
     from sweeps.runtime.progress import Outcome
 
@@ -80,7 +81,7 @@ def _report(
     compiling: float,
     store: str | None,
     best: xr.Dataset | None,
-    where: Sequence[str],
+    query: BestQuery | None,
 ) -> Answer:
     from dse.cli.export import byte_size
     from dse.display import column_order, dataset_answer, failure_lines, select_rows
@@ -142,10 +143,10 @@ def _report(
     tables = [Table(columns=("axis", "values", ""), rows=rows)]
     notes += failure_lines(outcome.failures)
     notes += [f"note: {text}" for text in warnings]
-    if winners is not None:
+    if winners is not None and query is not None:
         axes_of = [name for name in winners.data["over"] if name != "rank"]
         each = f" for each {' and '.join(axes_of)}" if axes_of else ""
-        each += f", where {' and '.join(where)}" if where else ""
+        each += f", where {' and '.join(query.where)}" if query.where else ""
         single = [axis.name for axis in grid.axes.values() if axis.size == 1]
         variables = {n: v for n, v in winners.data["variables"].items() if n not in single}
         shown = replace(winners, data={**winners.data, "variables": variables})
@@ -153,6 +154,7 @@ def _report(
         keys = table.key_columns - len(winners.data["variables"]) + len(variables)
         title = f"best, {winners.title}{each}:"
         tables.append(replace(table, key_columns=keys, title=title))
+        notes = [*axis_end_notes(study, query.as_keywords(), winners), *notes]
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
     if outcome.old_store is not None:
@@ -226,15 +228,9 @@ def run(
     from stochastic.compile_cache import compile_seconds
 
     began, compiled_before = time.monotonic(), compile_seconds()
-    read = original = read_study(study)
+    read: StudyData = read_study(study)
     options = with_quantity_names(read, {**options, "axes": axes, "set_values": set_values})
-    axes, set_values = options["axes"], options["set_values"]
-    if axes or set_values:
-        fields = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
-        folder = allow_named_files(read.folder, set_values, axes)
-        with input_errors():
-            read = replace(read, folder=folder, **override_inputs(fields, set_values, axes))
-        warn_odd_numbers(read, original)
+    read = change_study(read, options["axes"], options["set_values"])
     best = query_from_options(query_options(options), read.best)
     if best is not None:
         read.check_best(best)
@@ -256,5 +252,4 @@ def run(
     seconds, compiling = time.monotonic() - began, compile_seconds() - compiled_before
     if outcome.failures:
         set_exit_status(1)
-    where = best.where if best is not None else ()
-    return _report(read, outcome, seconds, compiling, store, winners, where)
+    return _report(read, outcome, seconds, compiling, store, winners, best)

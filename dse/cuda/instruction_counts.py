@@ -405,7 +405,8 @@ def count_kernel(
     inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes", "atomic_words"), address_inputs)
     lane_inputs = _union(each.lane_inputs for each in device)
     inputs |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lane_inputs)
-    footprint_names = ("block_bytes", "launch_bytes", "atomic_bytes", "reread_bytes")
+    footprint_names = ["block_bytes", "launch_bytes", "atomic_bytes", "reread_bytes"]
+    footprint_names += ["updated_bytes", "launch_updated_bytes"]
     inputs |= dict.fromkeys(footprint_names, address_inputs | run_inputs)
     inputs["bytes_per_thread"] = run_inputs
     values, formulas = {}, {}

@@ -189,7 +189,8 @@ class Ranges:
         for product, times in value.terms.items():
             bounds: Range = (times, times)
             for one in product:
-                bounds = _multiply_ranges(bounds, self._of_atom(one))
+                ends = [a * b if a and b else 0.0 for a in bounds for b in self._of_atom(one)]
+                bounds = min(ends), max(ends)
             low, high = low + bounds[0], high + bounds[1]
         return low, high
 
@@ -216,11 +217,6 @@ class Ranges:
 
 def _floor(number: float) -> float:
     return math.floor(number) if math.isfinite(number) else number
-
-
-def _multiply_ranges(left: Range, right: Range) -> Range:
-    ends = [0.0 if 0 in (one, two) else one * two for one in left for two in right]
-    return min(ends), max(ends)
 
 
 #: Ranges at the launch for which a kernel is analysed; None if it is analysed for every launch.

@@ -391,7 +391,11 @@ def count_launch(
         atom: (name,) for atom, name in names.items() if name in declared
     }
     inputs |= {Atom("input", (name,)): (name,) for name in data_values}
-    arrays = _array_sizes(code, array_bytes or {}, numbers | own)
+    offset_of = {name: at for name, at in code.offsets.items() if at in code.function.pointers}
+    arrays: dict[int, float] = {}
+    for name, size in (array_bytes or {}).items():
+        check_name(name, offset_of, f"the kernel has no array {name!r}")
+        (arrays[offset_of[name]],) = evaluate_sizes((size,), numbers | own, f"bytes of {name}")  # type: ignore[arg-type]
     with known_ranges(None if analysis.launch is None else analysis.launch.ranges):
         result = count_kernel(
             analysis, launch, names | shape.names, inputs | shape.inputs, shape, arrays
@@ -430,17 +434,6 @@ def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str,
             f"{counted:.6g} operations are counted, and flops = {flops} is {expected:.6g}: a trip "
             "count may be that of another loop, or block and grid may not fit the problem"
         )
-
-
-def _array_sizes(
-    code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
-) -> dict[int, float]:
-    result, pointers = {}, code.function.pointers
-    arrays = {name: at for name, at in code.offsets.items() if at in pointers}
-    for name, size in sizes.items():
-        check_name(name, arrays, f"the kernel has no array {name!r}")
-        (result[arrays[name]],) = evaluate_sizes((size,), numbers, f"bytes of {name}")  # type: ignore[arg-type]
-    return result
 
 
 _EXTERN_SHARED = re.compile(

@@ -234,13 +234,6 @@ def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
     return IntExpr(start), IntExpr(step)
 
 
-def constant_layout(arch: int) -> dict[int, str]:
-    """Return the names of the launch sizes by their offsets in the constant bank."""
-    block, grid = (0x360, 0x370) if arch >= 100 else (0x0, 0xC)
-    result = {block + 4 * at: f"ntid.{axis}" for at, axis in enumerate("xyz")}
-    return result | {grid + 4 * at: f"nctaid.{axis}" for at, axis in enumerate("xyz")}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLaunch:
     """Known numbers of a launch: its sizes, its arguments and the largest indices."""
@@ -298,9 +291,12 @@ class KernelAnalysis:
     ) -> None:
         self.function, self.lines, self.graph = function, lines, build_control_flow(body)
         upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
-        layout, base = constant_layout(function.arch), function.argument_base
+        block, grid = (0x360, 0x370) if function.arch >= 100 else (0x0, 0xC)
+        layout = {block + 4 * at: f"ntid.{axis}" for at, axis in enumerate("xyz")}
+        layout |= {grid + 4 * at: f"nctaid.{axis}" for at, axis in enumerate("xyz")}
         known = {} if self.launch is None else self.launch.numbers
-        constants = ConstantBank(layout, base, upper, function.jump_table, known)
+        table = function.jump_table
+        constants = ConstantBank(layout, function.argument_base, upper, table, known)
         self.values = RegisterValues(self.graph, constants)
         self.trip_counts: dict[int, IntExpr] = {}
         self.data_inputs: dict[str, int] = {}
@@ -445,7 +441,8 @@ class KernelAnalysis:
         often = ZERO
         for each in dict.fromkeys(flow.blocks[number].predecessors):
             if loop is None or each not in loop.blocks:
-                often = often + self._edge_runs(each, number, around)
+                runs = self._runs_per_iteration(each) * self._branch_share(each, number)
+                often = often + self._exit_runs(runs, flow.innermost_loops.get(each), around)
         return merge_branches(often)
 
     def _dominator_at_level(self, number: int, around: int | None) -> int | None:
@@ -465,11 +462,6 @@ class KernelAnalysis:
         if number in self.graph.loops:
             return self.graph.loops[number].parent
         return self.graph.innermost_loops.get(number)
-
-    def _edge_runs(self, number: int, successor: int, around: int | None) -> IntExpr:
-        """Return how often a block leads to a successor, per iteration of a loop around both."""
-        often = self._runs_per_iteration(number) * self._branch_share(number, successor)
-        return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
         """Convert ``runs`` per iteration of loop ``head`` to runs per iteration of ``around``."""

@@ -14,7 +14,7 @@ the pattern of the lanes changes between iterations or blocks, these are sampled
 
 The footprint of a block is the set of bytes that its threads touch. If addresses are linear in
 iterations and block indices, other iterations and blocks touch the same set moved by constants;
-bytes in several of these sets count once.
+bytes in several of these sets count once. Loads and stores at the same addresses form one set.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ def sectors(addresses: Lanes, active: Mask, width: int, size: int = SECTOR) -> A
 
 def cache_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
     """Return the L1 wavefronts of each request to global memory."""
-    count = functools.partial(_active_groups, active)
+
+    def count(groups: int) -> Any:
+        return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
+
     groups = _count_by_groups(count, addresses, active, width, load)
     pieces = _touched_pieces(addresses, active, width, SECTOR)
     return np.maximum(groups, _max_per_bank(pieces, QUARTERS))
@@ -107,10 +110,6 @@ def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -
     lanes = active.reshape(shape)
     most = _max_per_bank(_touched_pieces(addresses.reshape(shape), lanes, width, WORD), BANKS)
     return (most * lanes.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
-
-
-def _active_groups(active: Mask, groups: int) -> Any:
-    return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
 
 
 def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
@@ -330,12 +329,12 @@ class MemoryAccesses:
     """The memory requests of a launch, added one by one.
 
     ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. A warp's
-    requests are counted in sectors. Each byte that a block loads or stores counts once as traffic
-    of the L2 cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to
-    stay in caches.
+    requests are counted in sectors. Each byte that a block touches counts once, and those that it
+    both loads and stores also as updated: caches hold them once, but move them twice. The same
+    holds for the bytes of a launch. Local memory is assumed to stay in caches.
 
-    Bytes at unknown addresses are assumed to be touched by no other access. Their number is limited
-    by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
+    Bytes at unknown addresses are assumed to be touched by no access to another address. Their
+    number is limited by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
     """
 
     def __init__(
@@ -420,10 +419,11 @@ class MemoryAccesses:
                 size = math.inf if array is None else self._array_bytes.get(array, math.inf)
                 self._atomic_limits[array] = size
             distinct = request.bytes * warps * many / self._repeated_iterations(block, address)
-            # accesses that the compiler duplicated have equal addresses
-            before = self._unknown_accesses.get((direction, address), 0.0) if address else 0.0
-            self._unknown_bytes[direction, array] += max(distinct - before, 0.0)
-            self._unknown_accesses[direction, address] = max(distinct, before)
+            for each in (direction, "touch"):
+                # accesses that the compiler duplicated have equal addresses
+                before = self._unknown_accesses.get((each, address), 0.0) if address else 0.0
+                self._unknown_bytes[each, array] += max(distinct - before, 0.0)
+                self._unknown_accesses[each, address] = max(distinct, before)
         elif one.kind == "local_store":  # counted once, however often it is written
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
@@ -456,13 +456,26 @@ class MemoryAccesses:
             result, head = result * max(trips, 1.0), loop.parent
         return result
 
-    def _unknown_total(self, blocks: int) -> FixedAndGrowing:
+    def _unknown_total(self, direction: str, blocks: int) -> FixedAndGrowing:
         """Return the bytes touched at unknown addresses, limited by the sizes of the arrays."""
         total = np.zeros(2)
-        for (_, array), size in self._unknown_bytes.items():
-            limit = math.inf if array is None else self._array_bytes.get(array, math.inf)
-            total[int(size * blocks < limit)] += min(size * blocks, limit)
+        for (its_direction, array), size in self._unknown_bytes.items():
+            if its_direction == direction:
+                limit = math.inf if array is None else self._array_bytes.get(array, math.inf)
+                total[int(size * blocks < limit)] += min(size * blocks, limit)
         return total
+
+    def _touched_and_updated(self, blocks: int | None) -> tuple[FixedAndGrowing, FixedAndGrowing]:
+        """Return the bytes that one or all ``blocks`` touch, and those that they load and store."""
+        loaded, stored, touched = (
+            self._footprints.direction_bytes(each, blocks is not None)
+            + self._unknown_total(each, blocks or 1)
+            for each in ("load", "store", "touch")
+        )
+        updated = np.round(loaded + stored - touched)
+        if updated.min() < 0:  # limits on loads and on stores may be narrower than on their union
+            updated = np.array([max(updated.sum(), 0.0), 0.0])
+        return loaded + stored - updated, updated
 
     def frequency(self, block: int, place: int) -> Frequency:
         """Return the runs of an instruction; unknown conditions of the guard count as true."""
@@ -490,18 +503,21 @@ class MemoryAccesses:
     ) -> tuple[dict[str, float], dict[str, str]]:
         """Return the bytes that a block and (if known) the grid touch, and their formulas."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
-        of_block = self._footprints.total_bytes(all_blocks=False)
-        of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
+        of_block, updated = self._touched_and_updated(None)
+        of_block = of_block + growing * self._local_bytes
         footprints = {"block_bytes": (of_block, threads, "threads_per_block")}
+        if updated.any():
+            footprints["updated_bytes"] = updated, threads, "threads_per_block"
         reread = sum(each.direction_bytes("load", False) for each in self._phases.values())
         reread = reread - self._footprints.direction_bytes("load", False)
         if reread.sum() > SECTOR:
             footprints["reread_bytes"] = reread, threads, "threads_per_block"
         if blocks is not None:
-            of_launch = self._footprints.total_bytes(all_blocks=True)
-            of_launch = of_launch + self._unknown_total(blocks)
+            of_launch, updated = self._touched_and_updated(blocks)
             footprints["launch_bytes"] = of_launch, blocks * threads, "elements"
-            of_atomics = self._atomics.total_bytes(all_blocks=True)
+            if updated.any():
+                footprints["launch_updated_bytes"] = updated, blocks * threads, "elements"
+            of_atomics = self._atomics.direction_bytes("store", True)
             of_atomics[0] += min(sum(self._atomic_limits.values()), of_launch.sum())
             if of_atomics.any() and math.inf not in self._atomic_limits.values():
                 footprints["atomic_bytes"] = of_atomics, blocks * threads, "elements"
@@ -760,11 +776,12 @@ class Footprints:
         if pattern is None:
             return False
         arrays, passes, blocks, base = pattern
-        key = (direction, arrays, passes, blocks)
-        self._sets.setdefault(key, []).append(base + fixed)
-        if len(base) > 1 or base[0, 1] - base[0, 0] > width:
-            self._grows_with_threads.add(key)
-        self._max_bytes[key] = self._max_bytes.get(key, 0.0) + most
+        for each in (direction, "touch"):
+            key = (each, arrays, passes, blocks)
+            self._sets.setdefault(key, []).append(base + fixed)
+            if len(base) > 1 or base[0, 1] - base[0, 0] > width:
+                self._grows_with_threads.add(key)
+            self._max_bytes[key] = self._max_bytes.get(key, 0.0) + most
         return True
 
     def _access_pattern(self, address: IntExpr, width: int) -> AccessPattern | None:
@@ -798,13 +815,12 @@ class Footprints:
             return None
         return substitute(first if share > _EDGE_SHARE else second, self._drop_edges)
 
-    def total_bytes(self, *, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes that one block or, with ``all_blocks``, all blocks touch."""
-        loaded, stored = (self.direction_bytes(each, all_blocks) for each in ("load", "store"))
-        return loaded + stored
-
     def direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes loaded or stored, limited for each array to the range touched."""
+        """Return the bytes that one or all blocks load, store or touch.
+
+        Sets with different strides in the same array count in full, up to their union if all their
+        ranges are known, and otherwise up to the range from the first to the last byte.
+        """
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1
         for key, ranges in self._sets.items():
@@ -821,11 +837,14 @@ class Footprints:
             by_array.setdefault(arrays, []).append((touched, size, grows))
         total = np.zeros(2)
         for its_arrays, parts in by_array.items():
-            low, high = min(s.low for s, *_ in parts), max(s.high for s, *_ in parts)
+            most = _sector_span(min(s.low for s, *_ in parts), max(s.high for s, *_ in parts))
+            if all(s.scale == 1 for s, *_ in parts):
+                union = union_ranges(np.concatenate([s.ranges for s, *_ in parts]))
+                most = ByteSet(union).sector_bytes()
             every_part = sum(size for _, size, _ in parts)
             offsets = its_arrays if isinstance(its_arrays, tuple) else ()
             limits = [self._array_bytes[each] for each in offsets if each in self._array_bytes]
-            share = min(every_part, _sector_span(low, high), *limits) / every_part
+            share = min(every_part, most, *limits) / every_part
             for _, size, grows in parts:
                 total[int(grows)] += size * share
         return total

@@ -131,8 +131,12 @@ class FitProblem:
             if self.parameters[places[0]].label is not None:  # select by the label of the row
                 at = np.tile(at[self.labels], len(self.measurements))
             up, down = result[:, 1 + 2 * number], result[:, 2 + 2 * number]
-            each = _finite_difference(here, up, down, points[:, at], ahead[:, at], behind[:, at])
-            slopes[:, np.arange(here.shape[1]), at] = each
+            value, high, low = points[:, at], ahead[:, at], behind[:, at]
+            with np.errstate(all="ignore"):
+                both = (up - down) / (high - low)
+                right, left = (up - here) / (high - value), (here - down) / (value - low)
+            each = np.where(np.isfinite(both), both, np.where(np.isfinite(right), right, left))
+            slopes[:, np.arange(here.shape[1]), at] = np.where(np.isfinite(each), each, 0.0)
         return here, slopes
 
     def subsample(self, limit: int) -> FitProblem:
@@ -150,16 +154,6 @@ class FitProblem:
             measurements=self.measurements[:, rows],
             scale=self.scale[:, rows],
         )
-
-
-def _finite_difference(
-    center: Floats, up: Floats, down: Floats, value: Floats, high: Floats, low: Floats
-) -> Floats:
-    with np.errstate(all="ignore"):
-        both = (up - down) / (high - low)
-        right, left = (up - center) / (high - value), (center - down) / (value - low)
-    slope = np.where(np.isfinite(both), both, np.where(np.isfinite(right), right, left))
-    return np.where(np.isfinite(slope), slope, 0.0)
 
 
 #: Starting points: number for each nonlinear quantity; maximum; number if all are linear.
@@ -434,7 +428,13 @@ def _refine(
 
 def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
     at_end = np.zeros(len(point), dtype=bool)
-    costs = _unit_step_costs(problem, point)
+    # the cost, to second order, of changing a value by 1 and refitting all others: 1 / (JᵀJ)⁻¹ᵢᵢ
+    # with the Jacobian J; it is 0 for values that the rows do not determine
+    slopes, lengths = normalize_columns(jacobian_at(problem, point))
+    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
+    sizes = np.maximum(sizes, FLAT_TOLERANCE * sizes[0] or 1.0)
+    spread = np.square(directions.T / sizes).sum(axis=1)
+    costs = np.square(lengths) / np.where(spread > 0, spread, 1.0)
     for place, parameter in enumerate(problem.parameters):
         for end in parameter.attainable_bounds:
             distance = abs(point[place] - end)
@@ -471,19 +471,6 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
     lengths = float(np.linalg.norm(slope) * np.linalg.norm(residuals))
     growth = float(slope @ residuals) * (1 if inward else -1)
     return growth > ACTIVE_BOUND_COSINE * lengths
-
-
-def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
-    """Return the cost, to second order, of changing each value by 1 and refitting all others.
-
-    The cost is 1 / (JᵀJ)⁻¹ᵢᵢ with the Jacobian J. It is 0 for values that the rows do not
-    determine.
-    """
-    slopes, lengths = normalize_columns(jacobian_at(problem, point))
-    _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
-    sizes = np.maximum(sizes, FLAT_TOLERANCE * sizes[0] or 1.0)
-    spread = np.square(directions.T / sizes).sum(axis=1)
-    return np.square(lengths) / np.where(spread > 0, spread, 1.0)
 
 
 def jacobian_at(problem: FitProblem, point: Floats) -> Floats:

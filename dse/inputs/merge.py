@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.catalog.entries import Entry, machine, workload
+from dse.catalog.entries import Entry, load_entries, machine, workload
 from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
@@ -239,7 +240,7 @@ def merge_inputs(
     for kind, load in _ENTRIES.items():
         single = entries.get(kind)
         names = by_name[kind].labels if kind in by_name else (single,) if single else ()
-        loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
+        loaded = load_entries(partial(load, folder=folder, quantities=model.quantities), names)
         if fit_inputs is not None and not fit_inputs.use_shipped:
             loaded = [entry.without_fits() for entry in loaded]
         supplied = dict.fromkeys(name for entry in loaded for name in entry.values)

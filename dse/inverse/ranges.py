@@ -353,10 +353,25 @@ def ranges_of(
     if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MAX_POINTS:
         return rivals_dataset(study, grid, goal, inputs).assign_attrs(within=tolerances)
     variables: dict[str, Any] = {}
+    dims: tuple[str, ...]
     for text in named:
-        _add_output(variables, grid, text, _roots(grid, text), inputs)
+        roots = _roots(grid, text)
+        dims, rules = _check_dims(grid, roots), {}
+        for key, graph in grid.graphs.items():
+            nodes = [
+                graph.flat_condition(c)
+                for c in graph.conditions
+                if c.is_rule and set(grid.condition_dims(c)) <= set(dims)
+            ]
+            if nodes:
+                rules[key] = constant(both(*nodes))
+        low, high = output_ranges(grid, roots, dims, inputs, rules)
+        low, high = (np.where(low > high, math.nan, end) for end in (low, high))
+        given = grid.evaluate_cases(roots, dims)
+        attrs = variable_attributes(grid, text) if text in quantities else {"long_name": text}
+        variables[text] = (("end", *dims), np.stack([low, given, high]), attrs)
     feasible: Any = (np.array(True), np.array(True))
-    dims: tuple[str, ...] = ()
+    dims = ()
     if grid.conditions:
         roots = {key: grid.feasible_node(key) for key in grid.graphs}
         dims = _check_dims(grid, roots)
@@ -397,32 +412,6 @@ def _check_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str,
             f"{points:,} configurations are too many (at most {MAX_POINTS:,}): shorten the axes"
         )
     return dims
-
-
-def _add_output(
-    variables: dict[str, Any],
-    grid: Grid,
-    text: str,
-    roots: Mapping[tuple[str, ...], Node],
-    inputs: Inputs,
-) -> None:
-    """Add a variable with the lower bound, the value at the given inputs, and the upper bound."""
-    dims = _check_dims(grid, roots)
-    rules = {}
-    for key, graph in grid.graphs.items():
-        conditions = [
-            graph.flat_condition(c)
-            for c in graph.conditions
-            if c.is_rule and set(grid.condition_dims(c)) <= set(dims)
-        ]
-        if conditions:
-            rules[key] = constant(both(*conditions))
-    low, high = output_ranges(grid, roots, dims, inputs, rules)
-    low, high = (np.where(low > high, math.nan, end) for end in (low, high))
-    given = grid.evaluate_cases(roots, dims)
-    known = text in grid.model.quantities
-    attrs = variable_attributes(grid, text) if known else {"long_name": text}
-    variables[text] = (("end", *dims), np.stack([low, given, high]), attrs)
 
 
 def _can_be_best_variable(

@@ -38,6 +38,8 @@ _MAX_FACTOR_RATIO = 1.6
 _MIN_LOG_RATIO = 4.0
 #: A logarithmic axis of fewer decades has ticks at equal steps.
 _LEAST_DECADES = 0.5
+#: Ticks of a logarithmic axis that begins below this value have prefixes, such as 5 ms.
+_LEAST_PLAIN = 0.01
 #: Label of an Axes whose scales ``--log`` leaves as they are.
 LINEAR = "<linear>"
 
@@ -237,7 +239,7 @@ def use_log_scale(ax: Axes, sides: str) -> None:
     """Scale the sides ``x``, ``y`` or ``xy`` of an Axes logarithmically, or raise DseError."""
     from matplotlib import ticker
 
-    from dse.plots.ticks import fit_ticks, has_names
+    from dse.plots.ticks import FittingLocator, fit_ticks, has_names
 
     for axis in (getattr(ax, f"{side}axis") for side in sides):
         name, form = axis.axis_name, axis.get_major_formatter()
@@ -254,12 +256,17 @@ def use_log_scale(ax: Axes, sides: str) -> None:
             if min(axis.get_view_interval()) <= 0:  # fixed limits of a linear scale
                 getattr(ax, f"set_{name}lim")(least / 1.1)
             decades = np.ptp(np.log10(axis.get_view_interval()))
-            logs = ticker.LogLocator(subs=(1, 2, 5) if decades < 3.5 else (1,))
+            steps = ((1, 2, 5), (1, 3), (1,)) if decades < 3.5 else ((1,),)
+            logs = FittingLocator(*(ticker.LogLocator(subs=subs) for subs in steps))
             axis.set_major_locator(ticker.AutoLocator() if decades < _LEAST_DECADES else logs)
             axis.set_minor_formatter(ticker.NullFormatter())
-            is_plain = type(form) is ticker.ScalarFormatter
-            short = ticker.FuncFormatter(lambda value, _: short_number(value))
-            axis.set_major_formatter(short if is_plain else form)
+            if type(form) is ticker.ScalarFormatter:
+                form = ticker.FuncFormatter(lambda value, _: short_number(value))
+                words, _, unit = axis.get_label_text().removesuffix("]").rpartition("[")
+                if unit in _PREFIXED_UNITS and min(axis.get_view_interval()) < _LEAST_PLAIN:
+                    form = ticker.EngFormatter(unit=unit, sep=" ")
+                    axis.set_label_text(words.rstrip())
+            axis.set_major_formatter(form)
             fit_ticks(axis)
 
 

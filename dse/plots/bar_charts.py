@@ -17,16 +17,19 @@ from dse.plots.axes import (
     format_axis,
     label_rows,
     label_with_unit,
+    log_norm,
     quantity_array,
     set_title,
     split_axes,
     unit_of,
+    use_log_scale,
 )
 from dse.plots.data import (
     MAX_SERIES,
     AxisValues,
     PlotSource,
     check_finite,
+    goal_words,
     is_numeric,
     mask_infeasible,
     needed_quantities,
@@ -37,13 +40,18 @@ from dse.plots.data import (
 )
 from dse.plots.style import STYLES, distinct_styles, style_of
 from dse.study.study import StudyData
-from sweeps.grid.goals import texts_of
+from sweeps.grid.goals import Goal, texts_of
+from sweeps.grid.grid import FEASIBLE
 from symbolic.answer import value_text
 from symbolic.errors import DseError, InfeasibleError
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
+
+
+#: Bars have a logarithmic scale if the longest exceeds the shortest by this factor.
+_LOG_RATIO = 100.0
 
 
 def _check_count(ds: xr.Dataset, axis: str) -> None:
@@ -97,6 +105,7 @@ def bars(
     places = bar_positions(ax, ds, over)
     values = {name: mask_infeasible(ds, ds[name].broadcast_like(ds[over])) for name in names}
     words = str(ds[names[0]].attrs.get("long_name", names[0]))
+    words = words if names[0].isidentifier() else goal_words(Goal(text=names[0], sign=1.0), {})
     if rest:
         rows = values[names[0]].transpose(rest[0], over).values
         drawn = dict(zip(map(str, ds[rest[0]].values), rows, strict=True))
@@ -118,10 +127,19 @@ def bars(
     else:
         last = ds[names[-1] if series else names[0]]
         format_axis(ax.xaxis, last, words if series else label_with_unit(words, unit_of(last)))
+    why = "not feasible" if FEASIBLE in ds else "no value"
     wide = 0.8 / len(drawn)
+    missing = ~np.isfinite(np.array([*drawn.values()], dtype=float))
+    note: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
     for k, ((text, each), look) in enumerate(zip(drawn.items(), looks, strict=True)):
         middle = places + (k - (len(drawn) - 1) / 2) * wide
         ax.barh(middle, each, wide, **look.area_options(), label=text)
+        for y in middle[missing[k] & ~missing.all(axis=0)]:
+            ax.text(0.01, y, why, fontsize="x-small", **note)
+    for y in places[missing.all(axis=0)]:
+        ax.text(0.01, y, why, fontsize="small", **note)
+    if rest and log_norm(np.array([*drawn.values()], dtype=float), _LOG_RATIO) is not None:
+        use_log_scale(ax, "x")  # on a linear scale, the smallest bars would be invisible
     if span:
         low, high = (ds[span[end]].broadcast_like(ds[over]).values for end in ("low", "high"))
         style: dict[str, Any] = {"fmt": "none", "ecolor": "black", "elinewidth": 1.6, "capsize": 3}

@@ -20,14 +20,15 @@ from dse.verbs.optimum import optimum
 from dse.verbs.study import run
 from sweeps.grid.axes import parse_axis
 from sweeps.grid.dataset import quantities_of, read_flag_meanings
-from sweeps.grid.goals import goals_in_order
+from sweeps.grid.goals import Goal, goals_in_order
 from sweeps.grid.grid import FEASIBLE
 from sweeps.store.records import check_finished
-from symbolic.answer import value_text
+from symbolic.answer import count_text, value_text
 from symbolic.errors import DseError, InfeasibleError, UnknownNameError, check_name, nearest_hint
 from symbolic.expression import parse, parse_condition
 from symbolic.ops import references
-from symbolic.quantities import indexed_quantity
+from symbolic.quantities import TABLE, Quantity, indexed_quantity
+from symbolic.statistics import STATISTICS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,6 +39,8 @@ PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
 #: Maximum number of lines or groups of bars in a plot, because people cannot distinguish more.
 MAX_SERIES = 16
+#: Maximum number of letters of the fixed values in a title, without the count of the others.
+_MAX_VALUES = 52
 #: Maximum number of letters of a legend's title; a longer meaning is replaced by its name.
 _MAX_HEADING = 56
 #: Kinds of plots that can draw any study, as text for error messages.
@@ -83,6 +86,8 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
     for name, value in place.items():
         known = [str(dim) for dim in ds.dims if dim in ds.coords]
         check_name(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
+        if not any(each.isidentifier() or name in ds[each].dims for each in names):
+            raise DseError(f"at: {', '.join(names)} does not vary over {name}: leave {name} out")
         quantities = quantities_of(ds)
         axis = parse_axis(name, ds[name].values.tolist(), quantities)
         ds = ds.isel({name: axis.position(value, quantities)})
@@ -211,19 +216,43 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
 
 
-def study_text(ds: xr.Dataset, source: Any = None) -> str:
-    """Return the model of a Dataset with its machine, workload, fixed axes and values.
+def goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
+    """Return an objective in words if it is a quantity or a statistic of one; else its formula."""
+    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
+    try:
+        formula, words = goal.formula(plain), "{}"
+    except DseError:
+        return goal.text  # a Dataset may lack the quantities of a statistic
+    name: Any = formula.args[0] if formula.op == "reference" else ""
+    about = getattr(name, "statistic", None)
+    if about is not None and not about.rules and about.level is None:
+        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
+        words = f"{text} of {{}} over {' and '.join(about.axes)}"
+        name = about.argument.args[0] if about.argument.op == "reference" else ""
+    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
-    A workload's file has its title, if the ``source`` is a study.
+
+def study_text(ds: xr.Dataset, source: Any = None) -> str:
+    """Return the model of a Dataset with its workload and machine, and a line of fixed values.
+
+    A workload's file has its title, if the ``source`` is a study. Values that do not fit into the
+    line are counted.
     """
     study = json.loads(ds.attrs.get("study", "{}"))
     if isinstance(source, StudyData) and str(source.workload).endswith(".toml"):
         study["workload"] = workload(str(source.workload), folder=source.folder).title
-    names = [ds.attrs.get("model"), *(study.get(key) for key in ("workload", "machine"))]
-    fixed = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
-    values = [f"{name} = {value}" for name, value in study.get("set", {}).items()]
-    text = ", ".join(map(str, filter(None, names))) + f", at {point_text(ds, fixed)}" * bool(fixed)
-    return text + f" ({', '.join(values)})" * (0 < len(values) <= 6)  # two lines
+    single = {str(name): ds[name].item() for name in ds.coords if ds[name].size == 1}
+    names = [study.get(key) or single.get(key) for key in ("workload", "machine")]
+    fixed = {n: value for n, value in single.items() if not ds[n].dims and value not in names}
+    values = [point_text(ds, {name: value}) for name, value in fixed.items()]
+    values += [f"{name} = {value}" for name, value in study.get("set", {}).items()]
+    shown: list[str] = []
+    for text in values:
+        shown += [text] * (len(", ".join([*shown, text])) <= _MAX_VALUES)
+    if hidden := len(values) - len(shown):
+        shown.append(f"and {hidden} more" if shown else f"{count_text(hidden, 'value')} set")
+    title = ", ".join(map(str, filter(None, [ds.attrs.get("model"), *names])))
+    return "\n".join(filter(None, [title, ", ".join(shown)]))
 
 
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
@@ -351,7 +380,10 @@ def _free_axes(
 ) -> dict[str, NDArray[Any]]:
     if isinstance(source, StudyData):
         grid = source.grid([name for name in names if name not in source.axes])
-        dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
+        # a statistic has no value for each value of the axes that it reduces
+        drawn = [name for name in grid.outputs if name in names and not name.isidentifier()]
+        drawn = drawn if len(drawn) == len(names) else list(grid.outputs)
+        dims = {dim for name in drawn for dim in grid.dims(name)} - {"draw"}
         axes = {dim: grid.axes[dim].coordinate for dim in grid.axes if dim in dims}
     else:
         dims = {str(dim) for name in names if name in source for dim in source[name].dims}

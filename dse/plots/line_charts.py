@@ -18,6 +18,7 @@ from dse.plots.axes import (
     name_flags,
     set_title,
     split_axes,
+    unit_of,
 )
 from dse.plots.bar_charts import bars
 from dse.plots.data import (
@@ -40,7 +41,7 @@ from dse.plots.data import (
 from dse.plots.style import MEANINGS, STYLES, Style, distinct_styles, style_of, style_variants
 from dse.study.study import StudyData
 from dse.verbs.optimum import optimum
-from sweeps.grid.goals import texts_of
+from sweeps.grid.goals import OBJECTIVE, texts_of
 from symbolic.answer import value_text
 from symbolic.errors import DseError
 
@@ -117,6 +118,8 @@ def lines(
     if row.get("alone"):
         only_axis(ds, over, *names)
     labels = {name: axis_label(ds[name], 34) for name in names}
+    if not x and is_numeric(ds, over):
+        ds = ds.sortby(over)
     if relative:
         shares = [name for name in (*names, x) if name and name in ds.data_vars]
         ds = ds.assign({name: _relative_values(ds, name, over, relative) for name in shares})
@@ -143,14 +146,24 @@ def lines(
         if (points := np.concatenate(marked, 1)).size:
             ax.plot(*points, label=mark["label"], **STYLES["optimum"].mark_options(4, marker="o"))
     for reference in references:
-        _draw_reference(ax, ds, over, **reference)
+        _draw_reference(ax, ds, over, reference)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
         shown = goal if goal in names else quantity
         places = [np.atleast_1d(best[name].values).ravel() for name in (x or over, shown)]
-        text = f"{'minimum' if minimize else 'maximum'} of {goal}"
-        ax.plot(*places, label=text, **STYLES["optimum"].mark_options(12))
+        score = best[goal if goal in best else OBJECTIVE]
+        values = np.atleast_1d(score.values).ravel()
+        if len(values) > 1:
+            look = STYLES["optimum"].mark_options(5, marker="o")
+            ax.plot(*places, label="best of each line", **look)
+        if np.isfinite(values).any():
+            first = int(np.nanargmin(values) if minimize else np.nanargmax(values))
+            across = value_text(places[0][first], unit_of(ds[x or over]))
+            text = f"{'minimum' if minimize else 'maximum'} of {goal}"
+            text += f":\n{value_text(values[first], unit_of(score))} at {across}"
+            point = [place[first : first + 1] for place in places]
+            ax.plot(*point, label=text, **STYLES["optimum"].mark_options(12))
     format_axis(ax.xaxis, ds[x or over])
     format_axis(ax.yaxis, ds[quantity], row.get("ylabel"))
     for axis, name, wide in ((ax.xaxis, x or over, 14), (ax.yaxis, quantity, 28)):
@@ -167,34 +180,25 @@ def lines(
         _clip_spike(ax, drawn)
     below = bool(flags) or len(names) > 1  # long labels leave no room at the side
     many = len(ax.get_legend_handles_labels()[0])
-    at_right = len(drawn) > 4 or (many > 5 and not below)
+    at_right = len(drawn) > 4 or (many > 4 and not below)
     add_legend(ax, heading=heading, at_right=at_right, at_bottom=below, ncols=2 if below else 1)
     return ax
 
 
-def _draw_reference(
-    ax: Axes,
-    ds: xr.Dataset,
-    over: str,
-    *,
-    quantity: str,
-    label: str,
-    across: bool = False,
-    level: bool = False,
-    x: str | None = None,
-) -> None:
+def _draw_reference(ax: Axes, ds: xr.Dataset, over: str, row: Mapping[str, Any]) -> None:
+    quantity, label = row["quantity"], row["label"]
     values = ds[quantity]
-    if across:
+    if row.get("across"):
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = STYLES["published"] if quantity == "optimal_sms" else STYLES["level"]
             text = f"{label}: {value_text(float(value))}"
             ax.axvline(float(value), **look.line_options(), label=text)
-    elif level:
+    elif row.get("level"):
         if values.ndim == 0:
             ax.axhline(float(values), **style_of(quantity).line_options(lw=1.4), label=label)
     else:
-        curve = lines_of(ds, x or over, quantity, over)[1]
+        curve = lines_of(ds, row.get("x", over), quantity, over)[1]
         points = np.concatenate([np.stack([line.x, line.y]) for line in curve], axis=1)
         points = points[:, np.argsort(points[0])]
         ax.plot(*points, **style_of(quantity).line_options(lw=4, alpha=0.3), label=label)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dse.plots.data import (
     AxisValues,
     PlotSource,
     check_finite,
+    goal_words,
     mask_infeasible,
     needed_quantities,
     plot_data,
@@ -23,14 +25,12 @@ from dse.plots.data import (
 from dse.plots.style import STYLES, UNIFORM, distinct_styles
 from dse.study.study import StudyData
 from dse.verbs.optimum import pareto as front_of
-from sweeps.grid.goals import Goal, read_goals, texts_of
+from sweeps.grid.goals import read_goals, texts_of
 from sweeps.nest.reduce import lower_by_share
 from sweeps.scan.values import DatasetTable
 from symbolic.answer import value_text
 from symbolic.errors import DseError
 from symbolic.ops import references
-from symbolic.quantities import TABLE, Quantity
-from symbolic.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,11 +105,13 @@ def pareto(
     column = labels[named] if named else np.full(across.size, words)
     groups, ax = list(dict.fromkeys(column.tolist())), axes_of(ax)
     looks = distinct_styles(groups, ["front"]) if named else [STYLES["configurations"]]
+    ends = DatasetTable(front, ()).values(goals)[0]
+    are_all = not named and not many and ends[0].size == across.size
+    many = "all configurations" if are_all else many
     for group, look in zip(groups, looks, strict=True) if named or not many else ():
         x, y = (each[column == group][::step] for each in (across, up))
         style = look.mark_options(5, mew=0.3 * bool(named), zorder=2)
         ax.plot(x, y, rasterized=across.size > 2000, label=group, **style)
-    ends = DatasetTable(front, ()).values(goals)[0]
     along = np.argsort(signs[0] * ends[0])
     x, y = (sign * value[along] for sign, value in zip(signs, ends, strict=True))
     # the line runs on the side of dominated points
@@ -120,7 +122,8 @@ def pareto(
     share = f"cover of the Pareto front within {100 * epsilon:.4g} %" if epsilon else "Pareto front"
     late = not front.attrs.get("complete", 1) or front.attrs.get("points_left")
     share = f"not proven: {share}" if late else share
-    ax.plot(x, y, **style, label=f"{share}: {len(x):,} of {many or 'them'}")
+    size = "all {:,} configurations" if are_all else f"{{:,}} of {many or 'them'}"
+    ax.plot(x, y, **style, label=f"{share}: {size.format(len(x))}")
     further = [name for name in labels if name != named]
     for k, point in enumerate(zip(x, y, strict=True)) if len(x) <= _MAX_LABELS else ():
         text = ", ".join(str(front[name].values[along[k]]) for name in further)
@@ -133,36 +136,22 @@ def pareto(
     for axis, goal, numbers in ((ax.xaxis, goals[0], across), (ax.yaxis, goals[1], up)):
         variables = front.variables.items()
         about = next(v for n, v in variables if goal.text in (n, v.attrs.get("long_name")))
-        attrs = about.attrs | {"long_name": _goal_words(goal, known)}
+        attrs = about.attrs | {"long_name": goal_words(goal, known)}
         format_axis(axis, xr.DataArray(numbers, dims="point", name=goal.text, attrs=attrs))
         if numbers.size and log_norm(numbers, _LOG_RATIO) is not None:
             use_log_scale(ax, axis.axis_name)
     corner = "lower" if signs[1] > 0 else "upper"
     corner += " left" if signs[0] > 0 else " right"
-    of = json.loads(front.attrs.get("study", "{}")).get("machine")
-    ax.set_title(f"{of}: better towards the {corner}".removeprefix("None: "), fontsize="medium")
+    study = json.loads(front.attrs.get("study", "{}"))
+    names = [Path(study[key]).stem for key in ("machine", "workload") if study.get(key)]
+    of = ", ".join(names) + ": " * bool(names)
+    ax.set_title(f"{of}better towards the {corner}", fontsize="medium")
     handles, entries = ax.get_legend_handles_labels()
     if not named and not many:  # a dot of the figure would be too small
         handles[0] = Line2D([], [], **STYLES["configurations"].mark_options(10, mew=0))
     heading, columns = words if named else "", 1 if epsilon and not named else 2
     add_legend(ax, heading=heading, at_bottom=True, ncols=columns, handles=handles, labels=entries)
     return ax
-
-
-def _goal_words(goal: Goal, quantities: Mapping[str, Quantity]) -> str:
-    """Return an objective in words if it is a quantity or a statistic of one; else its formula."""
-    plain = {**TABLE, **{n: row for n, row in quantities.items() if n.isidentifier()}}
-    try:
-        formula, words = goal.formula(plain), "{}"
-    except DseError:
-        return goal.text  # a Dataset may lack the quantities of a statistic
-    name: Any = formula.args[0] if formula.op == "reference" else ""
-    about = getattr(name, "statistic", None)
-    if about is not None and not about.rules and about.level is None:
-        text = STATISTICS[about.kind].meaning.removeprefix("the ").partition(" of those")[0]
-        words = f"{text} of {{}} over {' and '.join(about.axes)}"
-        name = about.argument.args[0] if about.argument.op == "reference" else ""
-    return words.format(plain[name].meaning or name) if name in plain else goal.text
 
 
 def parallel(

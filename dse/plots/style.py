@@ -69,7 +69,10 @@ _ORDER = ("solid", "dashes", "dash-dots", "dots", "long", "mixed", "short", "sol
 _LINES = tuple(_NAMED_LINES[name] for name in _ORDER)
 _COLORS = tuple(
     _NAMED_COLORS[name]
-    for name in ("blue", "vermillion", "green", "black", "orange", "purple", "sky", "grey")
+    for name in (
+        *("blue", "vermillion", "green", "black", "orange", "purple", "sky", "grey"),
+        *("yellow", "brown"),
+    )
 )
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*", "H", "8", ".")
 _HATCHES = (

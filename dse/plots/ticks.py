@@ -20,23 +20,27 @@ _FORMULA = "\\mathdefault"
 
 
 class FittingLocator(Locator):
-    """Locator of every tick of another locator, or of each n-th tick if labels would overlap."""
+    """Locator of every tick of the first locator whose labels fit, or else of each n-th tick."""
 
-    def __init__(self, base: Locator) -> None:
-        self.base = base
+    def __init__(self, base: Locator, *coarser: Locator) -> None:
+        self.base, self.coarser = base, coarser
 
     def set_axis(self, axis: Any) -> None:
-        """Set the axis of both locators."""
+        """Set the axis of all locators."""
         super().set_axis(axis)
-        self.base.set_axis(axis)
+        for locator in (self.base, *self.coarser):
+            locator.set_axis(axis)
 
     def __call__(self) -> Any:
         """Return the positions of the ticks whose labels fit."""
-        places = np.asarray(self.base(), dtype=float)
         axis: Any = self.axis
         low, high = sorted(axis.get_view_interval())
-        shown = places[(places >= low) & (places <= high)]
-        for step in range(1, len(shown)):
+        for locator in (self.base, *self.coarser):
+            places = np.asarray(locator(), dtype=float)
+            shown = places[(places >= low) & (places <= high)]
+            if has_room(axis, shown):
+                return shown
+        for step in range(2, len(shown)):
             if has_room(axis, shown[::step]):
                 return shown[::step]
         return shown[:1]

@@ -103,15 +103,10 @@ def _best_set(regrets: Floats, size: int) -> tuple[float, list[int]]:
         for number in range(size):
             rest = [k for at, k in enumerate(chosen) if at != number]
             others = regrets[rest].min(axis=0, initial=_INFEASIBLE)
-            scores = _score(np.minimum(regrets, others))
+            left = np.minimum(regrets, others)  # the mean breaks ties
+            scores = left.max(axis=1) + 1e-3 * np.minimum(left, 1e3).mean(axis=1)
             pick = int(np.argmin(scores))
             if number >= len(chosen) or scores[pick] < score - 1e-12:
                 score, chosen[number : number + 1] = float(scores[pick]), [pick]
         if (score, len(chosen)) == before:
             return float(regrets[chosen].min(axis=0).max()), chosen
-
-
-def _score(regrets: Floats) -> Floats:
-    """Return the worst regret of each row, plus a small share of the mean that breaks ties."""
-    result: Floats = regrets.max(axis=1) + 1e-3 * np.minimum(regrets, 1e3).mean(axis=1)
-    return result

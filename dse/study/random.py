@@ -62,10 +62,13 @@ def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) 
         if random:
             kind = grid.model.quantity(random[0])
             condition = text not in names and any(sign in text for sign in ("<", ">", "="))
-            example = f"chance({text}) >= 0.99" if condition else f"mean({text})"
+            ways = f"mean({text}), or query per draw"
+            if condition:
+                ways = f"chance({text}) >= 0.99, or give it to dse chances (--where), which tests "
+                ways += "each draw"
             raise DseError(
                 f"{text} differs from draw to draw, as {kind.name} is random: use a statistic, "
-                f"such as {example}, or query per draw"
+                f"such as {ways}"
             )
 
 

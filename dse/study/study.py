@@ -242,7 +242,11 @@ class StudyData:
         Unless ``draws`` is True, random outputs are replaced by their statistics over the draws.
         """
         draws = draws or self.random_inputs is None
-        known = self._output_statistics() if outputs and self.random_inputs else ()
+        known = set[str]()  # statistics among the outputs, whose tables queries can reuse
+        if outputs and self.random_inputs:
+            own, model = self._outputs(), self._parts.model
+            names = {*own, *(n for name in own for n in mean_and_error(name, model))}
+            known = {name for name in names if not name.isidentifier()}
         key = (tuple(name for name in outputs if name not in known), tuple(where), draws)
         if key not in self._cache:
             if draws:
@@ -272,12 +276,6 @@ class StudyData:
         if self.outputs is None:
             return self._parts.model.outputs
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
-
-    def _output_statistics(self) -> frozenset[str]:
-        """Return the statistics among the outputs of a run, whose tables queries can reuse."""
-        outputs, model = self._outputs(), self._parts.model
-        names = {*outputs, *(n for name in outputs for n in mean_and_error(name, model))}
-        return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
         parts = self._parts

@@ -255,6 +255,8 @@ def best_chances(times: Floats) -> Floats:
     >>> best_chances(np.array([1.0, 1.0, 3.0])).round(2).tolist()
     [0.5, 0.5, 0.0]
     """
+    from scipy.special import ndtr
+
     logs = np.log(np.asarray(times, dtype=float))
     if logs.size < 2:
         return np.ones(logs.size)
@@ -264,7 +266,7 @@ def best_chances(times: Floats) -> Floats:
     x = np.linspace(low - _REACH * spread, low + _REACH * spread, _POINTS)
     z = (x[None, :] - logs[near, None]) / spread
     density = np.exp(-z * z / 2)
-    later = np.maximum(_normal_tail(z), 1e-300)
+    later = np.maximum(ndtr(-z), 1e-300)
     each = np.trapezoid(density * np.exp(np.log(later).sum(axis=0)) / later, x, axis=1)
     chances = np.zeros(logs.size)
     chances[near] = each / each.sum()
@@ -274,10 +276,3 @@ def best_chances(times: Floats) -> Floats:
 def own_spread() -> float:
     """Return the standard deviation of the part of the log error that variants do not share."""
     return _file()[1]
-
-
-def _normal_tail(z: Floats) -> Floats:
-    from scipy.special import ndtr
-
-    tail: Floats = ndtr(-z)
-    return tail

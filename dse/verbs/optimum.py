@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dse.verbs.query import ScanSource
+    from sweeps.grid.goals import Goal
 
 
 @verb
@@ -108,11 +110,19 @@ def optimum(
         from sweeps.sources.grid_proof import find_optimum
 
         query = build_query(goals, tuple(source.sizes), per=axes, **options)
-        return find_optimum(source, query, certificate)
+        return _with_gaps(find_optimum(source, query, certificate), source, goals)
 
     about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": modifiers}
     with time_limited(time_limit), show_progress(progress, "searching", goals[0].sign):
         return run_query_with_identity("optimum", resolve_source(source), compute, **about)
+
+
+def _with_gaps(answer: xr.Dataset, source: ScanSource, goals: Sequence[Goal]) -> xr.Dataset:
+    """Add the attribute ``no_value`` if an objective has no value at some labels."""
+    from sweeps.sources.grid_scan import GridScan
+
+    texts = source.labels_without_value(goals) if isinstance(source, GridScan) else []
+    return answer.assign_attrs(no_value=dumps(texts)) if texts else answer
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:
@@ -171,7 +181,8 @@ def pareto(
 
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
         limits |= {"epsilon": epsilon or 0.0, "reference": reference}
-        return find_front(source, build_query(goals, tuple(source.sizes), per=axes, **limits))
+        query = build_query(goals, tuple(source.sizes), per=axes, **limits)
+        return _with_gaps(find_front(source, query), source, goals)
 
     about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": modifiers}
     with time_limited(time_limit), show_progress(progress, "searching"):

@@ -186,8 +186,12 @@ class LaunchInversion:
         turned = np.exp(1j * np.outer(phases, places))
         rows = np.array([one.starts for one in counts]) * turned[:, None]
         starts = turns @ rows
-        each = zip(sums, starts, strict=True)
-        alive = np.array([_unbounded_starts(z, *pair, first, longest) for pair in each])
+        alive = np.empty((len(counts), len(z), starts.shape[2] - longest + 1), dtype=np.complex128)
+        for each, total, start in zip(alive, sums, starts, strict=True):
+            # A_s for each node and s = first - 1, first, ..., if blocks may end at any time
+            each[:, 0] = start[:, :longest] @ (total[-1] - total[:-1])[::-1] if first else 1.0
+            each[:, 1:] = ((total[-1] * z - 1.0) / z)[:, None] * start[:, longest:]
+            np.cumsum(each, axis=1, out=each)
         # log of an upper bound on Π |A_s|**M, for each node and start
         logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
         most = np.tensordot(self.counts.slots, logs, 1)
@@ -287,19 +291,6 @@ class LaunchInversion:
         """Return E[C], in steps."""
         first, below = self.cdf_table
         return first + math.fsum(1.0 - below)
-
-
-def _unbounded_starts(
-    z: npt.NDArray[np.complex128],
-    sums: npt.NDArray[np.complex128],
-    starts: npt.NDArray[np.complex128],
-    first: int,
-    longest: int,
-) -> npt.NDArray[np.complex128]:
-    """Return A_s for each node and s = first - 1, first, ..., if blocks may end at any time."""
-    steps = ((sums[-1] * z - 1.0) / z)[:, None] * starts[:, longest:]
-    early = starts[:, :longest] @ (sums[-1] - sums[:-1])[::-1] if first else np.ones(len(z))
-    return np.asarray(np.cumsum(np.column_stack([early, steps]), axis=1))
 
 
 def _one_minus_power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:

@@ -104,6 +104,9 @@ def split(
     ratios = np.divide(longest, mean, out=np.ones(len(thresholds)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
     cut = _piece_weights(work, int(thresholds[best]), overhead)
+    inside = np.flatnonzero(cut)
+    shares = cut[inside[0] : inside[-1] + 1] / cut.sum()
+    loss = mean_loss(int(inside[0]), shares, lanes)
     ratio = slowdown(work.low, work.weights, lanes, rho)
     variables = {
         "pieces": variable("threshold", count, "pieces of an item, on average"),
@@ -111,9 +114,7 @@ def split(
         "total": variable("threshold", total, "lane-iterations per iteration of uncut work"),
         "best_threshold": variable((), thresholds[best], "threshold of the lowest total"),
         "best_total": variable((), total[best], "lowest total"),
-        "best_loss": variable(
-            (), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"
-        ),
+        "best_loss": variable((), loss, "mean loss of a group of its pieces"),
         "whole_slowdown": variable((), ratio, "slowdown of the uncut items"),
         "whole_loss": variable(
             (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of uncut items"
@@ -157,10 +158,3 @@ def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
         result[threshold + overhead] += weights @ (full - 1)
         np.add.at(result, values - full * threshold + overhead, weights)
     return result
-
-
-def _mean_piece_loss(weights: Floats, lanes: int) -> float:
-    """Return the mean loss of a law given by weights of 0, 1, 2, ..., which need not sum to 1."""
-    inside = np.flatnonzero(weights)
-    low, high = int(inside[0]), int(inside[-1])
-    return mean_loss(low, weights[low : high + 1] / weights.sum(), lanes)

@@ -14,6 +14,7 @@ from sweeps.bounds.problem import Indices, Key, MergedProblem, Roots
 from sweeps.bounds.search import Incumbent, search
 from sweeps.grid.grid import FEASIBLE, Grid, Tiling, unravel
 from sweeps.runtime.search_loop import SearchStats
+from symbolic.answer import value_text
 from symbolic.errors import DomainError, DseError, InfeasibleError, OutOfTimeError
 from symbolic.graph import Condition
 from symbolic.intervals import trend_algebra
@@ -231,17 +232,8 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
         except OutOfTimeError:
             broken = False
         if broken:
-            names = references(condition.node)
-            values = grid.evaluate_point(dict.fromkeys(grid.axes, 0), names)
-            labels = dict(grid.decode_value(name, value) for name, value in values.items())
-            shown = "; ".join(
-                f"{n} = {v if isinstance(v, str) else f'{v:g}'}, {grid.model.quantity(n).meaning}"
-                for n, v in labels.items()
-            )
-            kind = "the model's rule" if condition.is_rule else "the constraint"
-            lines.append(
-                f"{kind} {condition.text!r} is broken at every point (at the first: {shown})"
-            )
+            name, shown, _ = condition_at(grid, condition, dict.fromkeys(grid.axes, 0))
+            lines.append(f"{name} is broken at every point (at the first: {shown})")
             relax |= not condition.is_rule
     if not lines:
         relax = True
@@ -249,6 +241,21 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
         lines.append(f"no point satisfies {texts} together{_most_excluding_condition(grid)}")
     way_out = "change the axes or the values" + ", or relax the constraints" * relax
     return f"{'; '.join(lines)}: {way_out}"
+
+
+def condition_at(
+    grid: Grid, condition: Condition, point: Mapping[str, int]
+) -> tuple[str, str, bool]:
+    """Return a condition's name, the values of its quantities at a point, and if it holds there."""
+    values = grid.evaluate_point(point, references(condition.node))
+    labels = dict(grid.decode_value(name, value) for name, value in values.items())
+    rows = {name: grid.model.quantity(name) for name in labels}
+    shown = "; ".join(
+        f"{n} = {value_text(v, rows[n].unit)}, {rows[n].meaning}" for n, v in labels.items()
+    )
+    kind = "the model's rule" if condition.is_rule else "the constraint"
+    holds = bool(interpret_arrays([condition.node], values)[0])
+    return f"{kind} {condition.text!r}", shown, holds
 
 
 def _most_excluding_condition(grid: Grid) -> str:

@@ -113,7 +113,12 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
         below = np.broadcast_to(trend.enclosure.lo, owner.shape)
         if (nan := trend.enclosure.may_be_nan) is not False:
             np.logical_or.at(undefined, owner, np.broadcast_to(nan, owner.shape))
-        low, high = _pin_monotone_inputs(problem, trend, low, high)
+        for place, name in enumerate(problem.uncertain_names):  # fix monotone inputs at their end
+            bit = np.uint64(1) << np.uint64(place)
+            rises, falls = (trend.up & bit) != 0, (trend.down & bit) != 0
+            start, end = low[name], high[name]
+            high[name] = np.where(rises, start, end)
+            low[name] = np.where(falls & ~rises, end, start)
         point = np.logical_and.reduce([low[name] == high[name] for name in low], axis=0)
         point = np.broadcast_to(point, owner.shape)
         middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
@@ -129,19 +134,6 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
             break
         owner, low, high = _split_pieces(problem, owner, low, high, ~done)
     return np.where(undefined, math.nan, np.minimum(bound, attained))
-
-
-def _pin_monotone_inputs(
-    problem: ToleranceProblem, trend: Trend, low: dict[str, Floats], high: dict[str, Floats]
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Fix each monotone input at the end where the quantity is smallest; return all ends."""
-    new_low, new_high = {}, {}
-    for place, name in enumerate(problem.uncertain_names):
-        bit = np.uint64(1) << np.uint64(place)
-        rises, falls = (trend.up & bit) != 0, (trend.down & bit) != 0
-        new_high[name] = np.where(rises, low[name], high[name])
-        new_low[name] = np.where(falls & ~rises, high[name], low[name])
-    return new_low, new_high
 
 
 def _middle(problem: ToleranceProblem, name: str, low: Floats, high: Floats) -> Floats:
@@ -272,7 +264,9 @@ def can_be_best(
 
     ``feasibility`` has two masks over ``dims``: where all conditions surely hold, and where they
     may hold. If a switch axis is in ``dims``, configurations are compared by their bounds over all
-    values of the inputs. Otherwise the space of the inputs is cut into up to ``cells`` cells.
+    values of the inputs. Otherwise the space of the inputs is cut into up to ``cells`` cells. In a
+    cell, a configuration cannot be the best if its lower bound is above the upper bound of a surely
+    feasible configuration.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
@@ -281,36 +275,24 @@ def can_be_best(
         return np.asarray(result)
     key = next(iter(roots))
     spread = _tolerance_problem(grid, key, roots[key], dims, inputs, np.arange(result.size))
-    able = _possible_winners(spread, result.reshape(-1), np.asarray(sure).reshape(-1), cells)
-    return np.asarray(able.reshape(result.shape))
-
-
-def _possible_winners(
-    problem: ToleranceProblem, candidates: Mask, surely_feasible: Mask, cells: int
-) -> Mask:
-    """Return the mask of configurations that may be the best if all have the same input values.
-
-    The space of the inputs is cut into at most ``cells`` cells. In a cell, a configuration cannot
-    be the best if its lower bound is above the upper bound of a surely feasible configuration.
-    """
-    result = np.zeros(problem.count, dtype=bool)
-    names = problem.uncertain_names
+    sure, able = np.asarray(sure).reshape(-1), np.zeros(result.size, dtype=bool)
+    names = spread.uncertain_names
     whole = dict.fromkeys(names, (0.0, 1.0))
     stack: list[tuple[dict[str, tuple[float, float]], Any, int]] = [
-        (whole, np.flatnonzero(candidates), 1)
+        (whole, np.flatnonzero(result), 1)
     ]
     while stack:
         cell, some, count = stack.pop()
-        low, high = _bounds_in_cell(problem, cell, some)
-        some = some[_may_be_least(low, high, surely_feasible[some])]
-        if not names or count >= cells or some.size < 2 or result[some].all():
-            result[some] = True
+        low, high = _bounds_in_cell(spread, cell, some)
+        some = some[_may_be_least(low, high, sure[some])]
+        if not names or count >= cells or some.size < 2 or able[some].all():
+            able[some] = True
             continue
         widest = max(cell, key=lambda name: cell[name][1] - cell[name][0])
         a, b = cell[widest]
         halves = ((a, (a + b) / 2), ((a + b) / 2, b))
         stack.extend(({**cell, widest: ends}, some, 2 * count) for ends in halves)
-    return result
+    return able.reshape(result.shape)
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
@@ -326,7 +308,17 @@ def _bounds_in_cell(
     ends = np.empty((2, selection.size))
     for first in range(0, selection.size, BLOCK_POINTS):
         block = slice(first, first + BLOCK_POINTS)
-        part = _problem_in_cell(problem, cell, selection[block])
+        some = selection[block]
+        low, high = problem.input_ends(some)
+        known = problem.known_values.items()
+        part = replace(
+            problem,
+            known_values={n: np.asarray(v)[some] if np.ndim(v) else v for n, v in known},
+            low={name: _interpolate(low[name], high[name], cell[name][0]) for name in low},
+            high={name: _interpolate(low[name], high[name], cell[name][1]) for name in low},
+            whole=frozenset(),
+            count=some.size,
+        )
         ends[0, block] = lower_bounds(part, pieces=1)
         ends[1, block] = -lower_bounds(replace(part, root=constant(-1.0 * part.root)), pieces=1)
     return ends
@@ -334,23 +326,6 @@ def _bounds_in_cell(
 
 def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
     return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
-
-
-def _problem_in_cell(
-    problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
-) -> ToleranceProblem:
-    low, high = problem.input_ends(selection)
-    return ToleranceProblem(
-        root=problem.root,
-        known_values={
-            n: (np.asarray(v)[selection] if np.ndim(v) else v)
-            for n, v in problem.known_values.items()
-        },
-        low={name: _interpolate(low[name], high[name], cell[name][0]) for name in low},
-        high={name: _interpolate(low[name], high[name], cell[name][1]) for name in low},
-        whole=frozenset(),
-        count=selection.size,
-    )
 
 
 # --- Possible optima among very many configurations: boxes of configurations are halved
@@ -473,8 +448,14 @@ class _WinnerSearch:
         boxes = cells[0].whole_box
         fine = False
         while True:
-            boxes, limits = self._exclude_boxes(boxes, cells, limits)
             single = np.all(boxes.lo == boxes.hi, axis=0)
+            alive = np.zeros(single.size, dtype=bool)
+            for place, cell in enumerate(cells):  # drop boxes that cannot be the best in any cell
+                least, top = cell.objective_ranges(boxes)
+                self.stats.boxes += least.size
+                limits[place] = min([limits[place], *top[single].tolist()])
+                alive |= (least <= limits[place]) & (least < np.inf)
+            boxes, single = boxes.take(alive), single[alive]
             late = self.stats.is_late or 2 * boxes.lo.shape[1] > max_boxes
             if not fine and (single.all() or late or boxes.lo.shape[1] > _BLOCK_BOXES):
                 cells, fine = self._input_cells(_CELLS_PER_INPUT[len(self.inputs)]), True
@@ -500,24 +481,6 @@ class _WinnerSearch:
         if boxes.lo.shape[1] <= _FINE_MAX_BOXES:
             cells = self._input_cells(_FINE_CELLS_PER_INPUT[len(self.inputs)])
         return result, _winning_shares(boxes, cells)
-
-    def _exclude_boxes(
-        self, boxes: Boxes, cells: Sequence[_ProblemWithinTolerances], limits: list[float]
-    ) -> tuple[Boxes, list[float]]:
-        """Drop the boxes that cannot contain the best configuration in any cell.
-
-        ``limits`` has an upper bound of the best value for each cell. A box of a single
-        configuration may lower these limits. The lowered limits are also returned.
-        """
-        alive, tightened = np.zeros(boxes.lo.shape[1], dtype=bool), []
-        single = np.all(boxes.lo == boxes.hi, axis=0)
-        for cell, limit in zip(cells, limits, strict=True):
-            least, top = cell.objective_ranges(boxes)
-            self.stats.boxes += least.size
-            limit = min([limit, *top[single].tolist()])
-            alive |= (least <= limit) & (least < np.inf)
-            tightened.append(limit)
-        return boxes.take(alive), tightened
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sweeps.grid.work_laws import read_label
 from sweeps.runtime.resources import check_memory
+from symbolic.answer import value_text
 from symbolic.errors import DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_value
 from symbolic.file_access import PathBase
@@ -271,15 +272,19 @@ class Axis:
         values = self.coordinate if self.kind == "zip" else self.values
         index = int(np.argmin(np.abs(values - number)))
         if not math.isclose(values[index], number, rel_tol=1e-9, abs_tol=0.0):
+            unit, near = getattr(quantities.get(self.name), "unit", ""), self.coordinate[index]
+            given = value_text(number, unit)
+            if math.isnan(number) or given == value_text(near, unit):  # too close to be rounded
+                unit, given = "", str(value)
             raise DseError(
-                f"{self.name} = {value} is not on its axis; the nearest value is "
-                f"{self.coordinate[index]}, and the axis holds {_preview(self.coordinate)}"
+                f"{self.name} = {given} is not on its axis; the nearest value is "
+                f"{_preview([near], unit)}, and the axis holds {_preview(self.coordinate, unit)}"
             )
         return index
 
 
-def _preview(values: Sequence[Any] | NDArray[Any]) -> str:
-    texts = [str(value) for value in values[:8]]
+def _preview(values: Sequence[Any] | NDArray[Any], unit: str = "") -> str:
+    texts = [value_text(value, unit) if unit else str(value) for value in values[:8]]
     return ", ".join(texts) + (f", ... ({len(values)} in all)" if len(values) > 8 else "")
 
 

@@ -163,8 +163,10 @@ def run_tables(
             for place, row in enumerate(places)
             if isinstance(why := outcomes[row], _FailureReason)
         }
-        if len(failed) == len(places):
-            _raise_if_all_failed(equations, usable, results)
+        for k, other in enumerate(equations if usable and len(failed) == len(places) else ()):
+            why = results[usable[0]][k]
+            if all(isinstance(results[row][k], _FailureReason) for row in usable):
+                raise DseError(f"{other.name} {_describe_inputs(other, usable[0])}: {why}")
         array = column[places].reshape(shape)
         tables[eq.name] = Leaf(axes=axes, array=array, switch_axes=switch_axes, failures=failed)
     return tables
@@ -172,15 +174,6 @@ def run_tables(
 
 class _FailureReason(str):
     """The reason why a table equation has no value for some inputs."""
-
-
-def _raise_if_all_failed(
-    equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
-) -> None:
-    for number, eq in enumerate(equations):
-        if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
-            why = results[rows[0]][number]
-            raise DseError(f"{eq.name} {_describe_inputs(eq, rows[0])}: {why}")
 
 
 def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sweeps.grid.axes import Axis
+from symbolic.answer import value_text
 from symbolic.graph import Condition, Graph
 from symbolic.model import Model
 from symbolic.ops import Node, both, constant, interpret_arrays, reference, references, where
@@ -356,8 +357,10 @@ class Grid:
         return row.name, row.axis_labels[int(value)]
 
     def describe(self, point: Mapping[str, int]) -> str:
-        """Return a point as text: ``active_sms = 4, machine = gtx280``."""
-        return ", ".join(f"{axis} = {self.axes[axis].coordinate[i]}" for axis, i in point.items())
+        """Return a point as text: ``active_sms = 4, core_clock = 1.3 GHz, machine = gtx280``."""
+        units = {name: row.unit for name, row in self.model.quantities.items()}
+        values = {axis: self.axes[axis].coordinate[i] for axis, i in point.items()}
+        return ", ".join(f"{n} = {value_text(v, units.get(n, ''))}" for n, v in values.items())
 
 
 def _all(nodes: Iterable[Node]) -> Node:

@@ -232,7 +232,9 @@ def add_statistics(
             builder.define_at(name, skip_statistic_conditions=skip)
         else:
             leaves[name] = builder.leaf(name, skip_statistic_conditions=skip)
-    in_both = in_conditions & graph.ancestors(graph.outputs)
+    # what an equation of the model takes over an axis is no choice of the query
+    equations = (d.needs for d in graph.definitions.values() if d.kind == "equation")
+    in_both = (in_conditions & graph.ancestors(graph.outputs)).difference(*equations)
     for name in graph.statistics:
         if name in in_both and isinstance(name, StatisticName):
             builder.check_sees_conditions(name)
@@ -462,7 +464,7 @@ class _StatisticBuilder:
                 raise DseError(
                     f"{name} is an output and part of a condition, so it ignores "
                     f"{condition.text!r}, which varies along {', '.join(sorted(along))}: drop one "
-                    "condition, or use another statistic"
+                    "condition, or put it into the formula, as where(condition, value, other value)"
                 )
 
 
@@ -499,3 +501,48 @@ def _lazy_statistics(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterat
             yield leaf
             inner: Mapping[str, Leaf] = leaf.group.grid.leaves[()]
             yield from _lazy_statistics(inner, references(leaf.group.root))
+
+
+def labels_without_value(grid: Grid, roots: Mapping[tuple[str, ...], Sequence[Node]]) -> list[str]:
+    """Return a text for each label at which a statistic in a formula has no value.
+
+    The text names the labels that cause it. Labels that no condition allows, and statistics of more
+    than ``MAX_PORTION_VALUES`` values, are left out.
+    """
+    texts, places = [], [(key, name) for key in roots for name in references(*roots[key])]
+    for key, name in places:
+        leaves, graph = grid.leaves[key], grid.graphs[key]
+        if not isinstance(leaf := leaves[name], LazyStatistic):
+            continue
+        tests = [
+            condition
+            for condition in map(graph.flat_condition, graph.conditions)
+            if {axis for n in references(condition) for axis in leaves[n].axes} <= {*leaf.axes}
+        ]
+        within = _lazy_statistics(leaves, [name, *references(*tests)])
+        if max(each.group.grid.points for each in within) > MAX_PORTION_VALUES:
+            continue
+        allowed, values = grid.evaluate(
+            [constant(both(True, *tests)), reference(name)], key, leaf.axes
+        )
+        inner = leaf.group.grid
+        (parts,) = inner.evaluate([leaf.group.root], (), [*inner.axes])
+        cases: list[tuple[Any, str]] = [
+            ((*[slice(None)] * place, [k]), f"{label}: ")
+            for place, axis in enumerate(leaf.axes)
+            for k, label in enumerate(grid.axes[axis].labels)
+        ]
+        for index, label in cases or [((), "")]:
+            if not allowed[index].any() or np.isfinite(values[index]).any():
+                continue
+            is_known = np.isfinite(parts[index])
+            causes = [
+                text
+                for place, axis in enumerate(leaf.reduced_axes, len(leaf.axes))
+                for k, text in enumerate(inner.axes[axis].labels)
+                if not is_known.take(k, place).any()
+            ]
+            of = f" of {', '.join(causes)}" * bool(causes)
+            over = f" over {', '.join(leaf.reduced_axes)}" * (not causes)
+            texts.append(f"{label}no value: no feasible configuration{of} has one{over}")
+    return list(dict.fromkeys(texts))

@@ -113,7 +113,7 @@ def flatten_leaf(
 ) -> NDArray[np.float64]:
     """Return a leaf's values as a nest reads them: over the whole row if they vary along it."""
     axes = (*(axis for axis in outer if axis in leaf.axes), *row)
-    array = leaf.align_to(axes)
+    array = leaf.transpose(axes).align_to(axes)
     if any(axis in row for axis in leaf.axes):
         array = np.broadcast_to(array, [sizes[axis] for axis in axes])
     return np.array(array, dtype=np.float64, order="C").reshape(-1)

@@ -456,11 +456,20 @@ class RowValues:
             out[...] = rows.quantile(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
-        """Fill ``out`` with the mean of values above (``sign`` 1) or below (-1) the quantile."""
+        """Fill ``out`` with the mean of values above (``sign`` 1) or below (-1) the quantile.
+
+        The value at the quantile has a partial weight. Short rows are summed in ascending order,
+        which is the order of such sums in proofs (:class:`symbolic.statistics.NodeValues`).
+        """
         values = self.values if sign > 0 else -self.values
         with np.errstate(all="ignore"):
             if self.weights is None:
-                self._fill_unweighted_tail(values, out)
+                level, count, rank = self.level, self.count, self._rank
+                short = count <= SHORT_ROW
+                values = np.sort(values, axis=1) if short else np.partition(values, rank, axis=1)
+                totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
+                out += values[:, rank] * float(rank + 1 - level * count)
+                out /= float((1 - level) * count)
             else:  # equation 4 of Rockafellar and Uryasev (Journal of Risk 2, 2000)
                 out[...] = SortedRows(values, self.weights).quantile(self.level)
                 more = np.empty_like(out)
@@ -473,19 +482,6 @@ class RowValues:
     @property
     def _rank(self) -> int:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
-
-    def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean of each row's tail: the values beyond the quantile.
-
-        The value at the quantile has a partial weight. Short rows are summed in ascending order,
-        which is the order of such sums in proofs (:class:`symbolic.statistics.NodeValues`).
-        """
-        level, count, rank = self.level, self.count, self._rank
-        short = count <= SHORT_ROW
-        values = np.sort(values, axis=1) if short else np.partition(values, rank, axis=1)
-        totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
-        out += values[:, rank] * float(rank + 1 - level * count)
-        out /= float((1 - level) * count)
 
     def mean_error(self, values: Floats, change: Change) -> Floats:
         """Return the error of the mean of ``values``, which are derived from the rows.

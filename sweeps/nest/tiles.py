@@ -182,80 +182,52 @@ def visit_rows(
     if points * count <= ROWS_SMALL:
         values = grid.evaluate(roots, key, (*result_axes, *reduced_axes))
         visit([np.array(each, dtype=np.float64).reshape(points, count) for each in values], 0)
-    elif count >= sizes.ROWS_SHORT:
-        _visit_rows_innermost(grid, key, roots, result_axes, reduced_axes, visit, point_filter)
-    else:
-        _visit_rows_outermost(grid, key, roots, result_axes, reduced_axes, visit)
-
-
-def _visit_rows_innermost(
-    grid: Grid,
-    key: tuple[str, ...],
-    roots: Sequence[Node],
-    result_axes: Sequence[str],
-    reduced_axes: Sequence[str],
-    visit: Callable[[list[Floats], int], None],
-    point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
-) -> None:
-    count = math.prod(grid.shape(reduced_axes))
-    row = row_axis_count(grid.shape(reduced_axes))
-    dims = (*result_axes, *reduced_axes)
+        return
+    is_long = count >= sizes.ROWS_SHORT  # then the reduced axes are the innermost loops
+    dims = (*result_axes, *reduced_axes) if is_long else (*reduced_axes, *result_axes)
+    row = row_axis_count(grid.shape(reduced_axes if is_long else result_axes))
     ready = prepare(grid, key, dims, [(root, "float") for root in roots], row=row)
     compile_nest(ready.nest)
-    sizes = grid.shape(result_axes) or (1,)
-    tiling = Tiling(sizes[:-1], sizes[-1], max(1, ROWS_BLOCK // count))
+    if not is_long:
+        outer = [int(n) for n in ready.sizes[len(reduced_axes) : -1]]
+        tiling = Tiling(outer, int(ready.sizes[-1]), max(1, 4 * ROWS_BLOCK // count))
+        heads = list(np.ndindex(*grid.shape(reduced_axes)))
+
+        def work_on_heads(number: int) -> None:
+            raise_if_interrupted()
+            bounds, first, size = tiling.bounds(number)
+            values = np.empty((len(roots), count, size))
+            for place, head in enumerate(heads):
+                ends = [n for index in head for n in (index, index + 1)]
+                whole = np.array([*ends, *bounds.tolist()], dtype=np.int64)
+                ready.run(whole, place * points + first, *values[:, place])
+            visit([np.ascontiguousarray(each.T) for each in values], first)
+
+        run_in_threads(work_on_heads, tiling.count)
+        return
+    shape = grid.shape(result_axes) or (1,)
+    tiling = Tiling(shape[:-1], shape[-1], max(1, ROWS_BLOCK // count))
     tail = [n for size in ready.sizes[len(result_axes) :].tolist() for n in (0, size)]
 
     def work(number: int) -> None:
         raise_if_interrupted()
-        bounds, first, points = tiling.bounds(number)
+        bounds, first, size = tiling.bounds(number)
         whole = np.array([*bounds[: 2 * len(result_axes)].tolist(), *tail], dtype=np.int64)
-        values = [np.empty(points * count) for _ in roots]
+        values = [np.empty(size * count) for _ in roots]
         ready.run(whole, first * count, *values)
-        visit([each.reshape(points, count) for each in values], first)
+        visit([each.reshape(size, count) for each in values], first)
 
     if point_filter is None:
         run_in_threads(work, tiling.count)
         return
     known = Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
-    judge = point_filter
 
     def work_on_tiles(numbers: TileNumbers) -> None:
         for number in numbers.tolist():
             work(number)
 
     def filter_tiles(enclosures: list[Any], _: TileNumbers) -> NDArray[np.bool_]:
-        return judge(enclosures[0].lo)
+        return point_filter(enclosures[0].lo)
 
-    for _ in iterate_tiles(tiling, sizes[-1:], known, filter_tiles, work_on_tiles, SkippedTiles()):
+    for _ in iterate_tiles(tiling, shape[-1:], known, filter_tiles, work_on_tiles, SkippedTiles()):
         pass
-
-
-def _visit_rows_outermost(
-    grid: Grid,
-    key: tuple[str, ...],
-    roots: Sequence[Node],
-    result_axes: Sequence[str],
-    reduced_axes: Sequence[str],
-    visit: Callable[[list[Floats], int], None],
-) -> None:
-    count = math.prod(grid.shape(reduced_axes))
-    dims, row = (*reduced_axes, *result_axes), row_axis_count(grid.shape(result_axes))
-    ready = prepare(grid, key, dims, [(root, "float") for root in roots], row=row)
-    compile_nest(ready.nest)
-    outer = [int(n) for n in ready.sizes[len(reduced_axes) : -1]]
-    tiling = Tiling(outer, int(ready.sizes[-1]), max(1, 4 * ROWS_BLOCK // count))
-    total = math.prod(grid.shape(result_axes))
-    heads = list(np.ndindex(*grid.shape(reduced_axes)))
-
-    def work(number: int) -> None:
-        raise_if_interrupted()
-        bounds, first, points = tiling.bounds(number)
-        values = np.empty((len(roots), count, points))
-        for place, head in enumerate(heads):
-            ends = [n for index in head for n in (index, index + 1)]
-            whole = np.array([*ends, *bounds.tolist()], dtype=np.int64)
-            ready.run(whole, place * total + first, *values[:, place])
-        visit([np.ascontiguousarray(each.T) for each in values], first)
-
-    run_in_threads(work, tiling.count)

@@ -110,8 +110,12 @@ class _ModelComparison:
         differs = np.where(counts, codes, -1).max(axis=0) > least
         per = tuple(axis for axis in self.per if axis in rest)
         over = tuple(1 + place for place, dim in enumerate(rest) if dim not in per)
-        models = range(len(self.models))
-        pairs = [self._differing_share(codes, counts, model, over) for model in models]
+        pairs = []  # shares of the points that are feasible for both models
+        for own, counts_own in zip(codes, counts, strict=True):
+            both = counts & counts_own
+            compared = both.sum(axis=over)
+            differ = ((codes != own) & both).sum(axis=over)
+            pairs.append(np.where(compared, differ / np.maximum(compared, 1), np.nan))
         meant = str(self.table.ds[name].attrs.get("long_name", name))
         about = {
             "long_name": f"whether models differ on {meant}",
@@ -131,18 +135,6 @@ class _ModelComparison:
         if MODEL_DIMENSION not in dims:
             return np.broadcast_to(array, (len(self.models), *array.shape))
         return np.moveaxis(array, list(dims).index(MODEL_DIMENSION), 0)
-
-    def _differing_share(
-        self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
-    ) -> NDArray[np.float64]:
-        """Return, for each other model, the share of points where it differs from ``model``.
-
-        Only points that are feasible for both models count.
-        """
-        both = counts & counts[model]
-        differ = ((codes != codes[model]) & both).sum(axis=axes)
-        compared = both.sum(axis=axes)
-        return np.where(compared, differ / np.maximum(compared, 1), np.nan)
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
         """Return a table for each model from flag values to codes; all models share the codes.

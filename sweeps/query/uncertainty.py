@@ -251,7 +251,10 @@ def information(
     columns = first.grid.axes[DRAW].columns
     whole = np.zeros(first.weights.size, dtype=np.int64)
     cells = {name: _draw_cells([columns[q] for q in of], source.exact) for name, of in sets.items()}
-    rivals = _cell_winners(first, [whole, *cells.values()], _likely_winners(first))
+    able = possible_winners(first)
+    order = np.argsort(-win_statistics(first, able).chance, kind="stable")
+    likely = np.union1d(able[order[: sizes.LIKELY_WINNERS]], sample_configurations(first, 4))
+    rivals = _cell_winners(first, [whole, *cells.values()], likely)
     sums = _cell_sums(first, rivals, whole)[:, 0]
     if not np.isfinite(sums).any():
         raise InfeasibleError(
@@ -259,7 +262,7 @@ def information(
             "before the draw is known: relax the constraints, or change the axes"
         )
     now = int(np.argmin(sums))
-    able = np.union1d(rivals[now : now + 1], possible_winners(first))
+    able = np.union1d(rivals[now : now + 1], able)
     if not source.exact:
         fresh_able = possible_winners(fresh, able[:MAX_RIVALS])
         able = np.union1d(np.union1d(able, sample_configurations(first)), fresh_able)
@@ -276,11 +279,18 @@ def information(
             gain = float((sums[now] - sums.min(axis=0)).sum())
             result[name] = _InformationValue(gain, 0.0, chosen)
         elif len(sets[name]) == len(columns):
-            shares = _shares_of_rivals(able, evpi.choice_shares, rivals)
+            known = dict(zip(able.tolist(), evpi.choice_shares.tolist(), strict=True))
+            shares = np.array([known.get(rival, 0.0) for rival in rivals.tolist()])
             result[name] = evpi._replace(choice_shares=shares)
         else:
             result[name] = _value_by_nested_draws(goal, rivals, now, *nested_grid(name))
-    result = _make_monotone(result, sets, evpi.value)
+    done: list[str] = []
+    for name in sorted(sets, key=lambda name: len(sets[name])):
+        # no set is worth more than all inputs, or less than a part of it
+        within = [result[other].value for other in done if set(sets[other]) <= set(sets[name])]
+        worth = min(max([0.0, result[name].value, *within]), evpi.value)
+        result[name] = result[name]._replace(value=worth)
+        done.append(name)
     return _information_dataset(source, goal, sets, result, (rivals, now), first.axes, evpi)
 
 
@@ -296,12 +306,6 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
             keys.append(ranks * parts // column.size)
     _, result = np.unique(np.stack(keys), axis=1, return_inverse=True)
     return np.asarray(result, dtype=np.int64).reshape(-1)
-
-
-def _likely_winners(scores: DrawScores) -> Indices:
-    able = possible_winners(scores)
-    order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
-    return np.union1d(able[order[: sizes.LIKELY_WINNERS]], sample_configurations(scores, 4))
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
@@ -330,11 +334,6 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 
     scores.visit_some(flat, add_sums)
     return result
-
-
-def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
-    shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
-    return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
 
 
 def _value_by_nested_draws(
@@ -369,18 +368,6 @@ def _value_by_nested_draws(
         width = widen_for_few_draws(width, count, each.mean(), apart, gain.size)
     shares = np.array([np.mean(best == number) for number in range(rivals.size)])
     return _InformationValue(float(each.mean()), float(width + abs(over.mean()) / 3), shares)
-
-
-def _make_monotone(
-    set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
-) -> dict[str, _InformationValue]:
-    """Adjust values so that no set is worth more than ``maximum`` or than a superset."""
-    done: dict[str, _InformationValue] = {}
-    for name in sorted(set_values, key=lambda name: len(sets[name])):
-        within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
-        worth = min(max([0.0, set_values[name].value, *within]), maximum)
-        done[name] = set_values[name]._replace(value=worth)
-    return {name: done[name] for name in set_values}
 
 
 def _information_dataset(

@@ -253,10 +253,14 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))
 
+    def lower_best(values: Floats, _: Indices) -> None:
+        least = values.min(axis=0)  # `visit_all` may round differently
+        np.minimum(best, least + _ROUNDING * np.abs(least), out=best)
+
     best = np.full(scores.weights.size, np.inf)
     some = sample_configurations(scores)
     some = some if likely is None else np.union1d(some, likely)
-    scores.visit_some(some, lambda values, _: _lower_best(values, best))
+    scores.visit_some(some, lower_best)
     return _collect_winners(scores, find_winners, lambda low: np.asarray(low <= best.max()))
 
 
@@ -284,11 +288,6 @@ def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
         return np.asarray(low <= (best[each > 0] / each[each > 0]).max())
 
     return _collect_winners(scores, find_winners, may_win)
-
-
-def _lower_best(values: Floats, best: Floats) -> None:
-    least = values.min(axis=0)  # `visit_all` may round differently
-    np.minimum(best, least + _ROUNDING * np.abs(least), out=best)
 
 
 def sample_configurations(scores: DrawScores, count: int = sizes.LEADERS_FIRST) -> Indices:

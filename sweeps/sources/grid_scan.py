@@ -15,7 +15,7 @@ from sweeps.bounds.problem import Floats, Indices, Key, Mask, Places
 from sweeps.grid.dataset import axis_coordinates, variable_attributes
 from sweeps.grid.goals import Goal, describe_goals, dims_of, objective_node
 from sweeps.grid.grid import FEASIBLE, Grid, Indexers, subgrid
-from sweeps.grid.lazy_statistics import statistic_portions
+from sweeps.grid.lazy_statistics import labels_without_value, statistic_portions
 from sweeps.nest.reduce import rounding_share
 from sweeps.nest.tiles import SkippedTiles, aggregate_points
 from sweeps.query.distribution import grid_count
@@ -106,10 +106,17 @@ class GridSource(QuerySource, Protocol):
         """Return the error to raise if no feasible point has finite objectives."""
         before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
+        why = "".join(f"; {text}" for text in self.labels_without_value(stage.goals))
         return InfeasibleError(
             f"{stage.goal.text} is not finite at any feasible point{among}: nothing to choose; "
-            "relax the constraints or change the axes"
+            f"relax the constraints or change the axes{why}"
         )
+
+    def labels_without_value(self, goals: Sequence[Goal]) -> list[str]:
+        """Return a text for each label at which a statistic in an objective has no value."""
+        nodes = [goal.node(self.quantities) for goal in goals]
+        roots = {key: [graph.flatten(n) for n in nodes] for key, graph in self.grid.graphs.items()}
+        return labels_without_value(self.grid, roots)
 
     def count(self) -> xr.Dataset:
         """Return the number of feasible configurations and of all configurations."""

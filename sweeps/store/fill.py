@@ -85,7 +85,10 @@ class TileWriter:
         if allowed is not None:
             record["feasible"] = int(np.count_nonzero(allowed))
         if self.watch is not None and (allowed is not None or not self._has_conditions):
-            record["extremes"] = {self.watch: _extremes(values[self.watch], allowed)}
+            known = np.isfinite(values[self.watch])
+            chosen = values[self.watch][known if allowed is None else known & allowed]
+            ends = [float(chosen.min()), float(chosen.max())] if chosen.size else None
+            record["extremes"] = {self.watch: ends}
         if failures:
             record["failed"] = list(failures)
         for name in self.part.outputs:
@@ -110,12 +113,6 @@ class TileWriter:
                     "it must be a shared folder, or in an object store (s3://)"
                 )
             time.sleep(0.1)
-
-
-def _extremes(values: Any, allowed: Any) -> list[float] | None:
-    counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
-    chosen = values[counts]
-    return [float(chosen.min()), float(chosen.max())] if chosen.size else None
 
 
 def thread_count(layout: StoreLayout) -> int:

@@ -1,4 +1,4 @@
-"""Energy of a run and its products with time, for every model that yields time and power."""
+"""Energy of a run and its products with time, for every model that yields time and a power."""
 
 from symbolic.equation import equation
 
@@ -7,6 +7,12 @@ from symbolic.equation import equation
 def energy(power, time):
     """Energy of the run. [J]"""
     return power * time
+
+
+@equation(name="energy", source="by definition: mean power times time", symbol="E")
+def mean_energy(average_power, time):
+    """Energy of the run; tensor units are left out, as in ``average_power``. [J]"""
+    return average_power * time
 
 
 @equation(source="energy-delay product", symbol="E T")
@@ -25,3 +31,4 @@ def ed2p(edp, time):
 
 
 EQUATIONS = (energy, edp, ed2p)
+MEAN_EQUATIONS = (mean_energy, edp, ed2p)

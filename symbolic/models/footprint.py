@@ -1,10 +1,12 @@
 """Bytes that caches and DRAM move, from what a kernel touches; join with ``latency_roofline``.
 
-``dse kernel`` counts the bytes that a warp requests, that a block loads, that it loads again in a
-later loop (``reread_bytes``), and that all blocks touch. Within a loop, the L1 cache is assumed to
-keep all data; the L2 cache keeps what blocks share. Arrays in local memory count only once, when
-they are stored through the L1 cache. For a Coulomb sum with 128 bytes of such arrays per thread,
-DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
+``dse kernel`` counts the bytes that a warp requests, that a block touches, that it both loads and
+stores (``updated_bytes``), that it loads again in a later loop (``reread_bytes``), and the same of
+all blocks. Within a loop, the L1 cache is assumed to keep all data; the L2 cache keeps what blocks
+share. Updated bytes take their place in a cache once, but are moved twice. Where addresses are not
+known, loads and stores are assumed to touch different bytes. Arrays in local memory count only
+once, when they are stored through the L1 cache. For a Coulomb sum with 128 bytes of such arrays per
+thread, DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
 
 Before a block reads a byte again, the resident blocks touch about as many distinct bytes as they
 touch in all: the reuse distance. A cache that replaces the least recently used keeps the byte if it
@@ -13,8 +15,8 @@ be uniform between 0.5 and 1.5 times these bytes (errors on an H100: docs/gpu-va
 
 Not monotone: more resident blocks leave less of the caches to each. So the time may grow with
 ``n_sms``, ``max_blocks_per_sm``, ``max_threads_per_sm``, ``max_warps_per_sm``,
-``registers_per_sm`` and ``shared_mem_per_sm``, and with fewer ``registers_per_thread``, or a smaller
-``shared_mem_per_block`` or ``reserved_shared_mem_per_block``. A larger ``l1_size``, or
+``registers_per_sm`` and ``shared_mem_per_sm``, and with fewer ``registers_per_thread``, or a
+smaller ``shared_mem_per_block`` or ``reserved_shared_mem_per_block``. A larger ``l1_size``, or
 fewer ``block_bytes``, leave fewer requests to L2, of which a larger share misses.
 """
 
@@ -77,20 +79,23 @@ l2_reread_miss_share = l1_reread_miss_share.copy_as(
 
 
 @equation(source="compulsory misses of the first cache (Hill 1989), and those of reread bytes")
-def l2_bytes(l1_bytes, blocks, block_bytes, reread_bytes, l1_reread_miss_share, cache_levels):
-    """Bytes that the L2 cache moves: those that a block touches, and those that it reloads. [B]"""
-    moved = blocks * (block_bytes + reread_bytes * l1_reread_miss_share)
+def l2_bytes(
+    l1_bytes, blocks, block_bytes, updated_bytes, reread_bytes, l1_reread_miss_share, cache_levels
+):
+    """Bytes that the L2 cache moves: those that a block loads, stores, and loads again. [B]"""
+    moved = blocks * (block_bytes + updated_bytes + reread_bytes * l1_reread_miss_share)
     return where(cache_levels >= 1, minimum(l1_bytes, moved), l1_bytes)
 
 
 @equation(source="compulsory misses of the second cache (Hill 1989), and those of reread bytes")
 def dram_bytes(
-    l2_bytes, launch_bytes, blocks, reread_bytes, l1_reread_miss_share, l2_reread_miss_share,
-    cache_levels,
+    l2_bytes, launch_bytes, launch_updated_bytes, blocks, reread_bytes, l1_reread_miss_share,
+    l2_reread_miss_share, cache_levels,
 ):  # fmt: skip
-    """Bytes that DRAM moves: those that any block touches, and those that miss both caches. [B]"""
+    """Bytes that DRAM moves: those loaded, those stored, and those that miss both caches. [B]"""
     reloaded = blocks * reread_bytes * l1_reread_miss_share * l2_reread_miss_share
-    return where(cache_levels >= 1, minimum(l2_bytes, launch_bytes + reloaded), l2_bytes)
+    moved = launch_bytes + launch_updated_bytes + reloaded
+    return where(cache_levels >= 1, minimum(l2_bytes, moved), l2_bytes)
 
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")

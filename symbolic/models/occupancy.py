@@ -67,12 +67,9 @@ def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
 
 @equation(name="blocks_by_shared_mem", source="NVIDIA occupancy calculator", when=CUDA)
 def blocks_by_shared_mem_cuda(
-    shared_mem_per_sm,
-    shared_mem_per_block,
-    max_shared_mem_per_block,
-    shared_mem_allocation_unit,
+    shared_mem_per_sm, shared_mem_per_block, max_shared_mem_per_block, shared_mem_allocation_unit,
     reserved_shared_mem_per_block,
-):
+):  # fmt: skip
     """Number of blocks that fit in shared memory in whole allocation units. [blocks]
 
     The number is 0 if one block needs more than the limit per block.
@@ -99,17 +96,10 @@ def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_
 
 @equation(name="blocks_by_registers", source="NVIDIA occupancy calculator", when=CUDA)
 def blocks_by_registers_cuda(
-    registers_per_sm,
-    max_registers_per_block,
-    max_registers_per_thread,
-    registers_per_thread,
-    register_allocation_unit,
-    registers_allocated_per_warp,
-    warp_allocation_unit,
-    warp_check_unit,
-    warps_per_block,
-    warp_size,
-):
+    registers_per_sm, max_registers_per_block, max_registers_per_thread, registers_per_thread,
+    register_allocation_unit, registers_allocated_per_warp, warp_allocation_unit, warp_check_unit,
+    warps_per_block, warp_size,
+):  # fmt: skip
     r"""Number of blocks whose registers fit in whole allocation units. [blocks]
 
     With w warps per block and allocation units of u registers and v warps, the hardware allocates

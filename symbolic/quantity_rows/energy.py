@@ -1,20 +1,7 @@
 """Rows of the quantities of power, temperature, placement and energy."""
 
-from symbolic.quantity import (
-    CELSIUS,
-    COUNT0,
-    COUNT1,
-    NONNEG,
-    POS,
-    RATIO,
-    RESULT,
-    SHARE,
-    Quantity,
-    quantity,
-    row,
-    spec,
-    switch,
-)
+from symbolic.quantity import Quantity, quantity, row, spec, switch
+from symbolic.quantity_rows import CELSIUS, COUNT0, COUNT1, NONNEG, POS, RATIO, RESULT, SHARE
 
 
 def _insts(name: str, kind: str, default: str | int = 0) -> Quantity:

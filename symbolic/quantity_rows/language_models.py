@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from symbolic.quantity import (
-    COUNT0,
-    COUNT1,
-    NONNEG,
-    POS,
-    RATIO,
-    RESULT,
-    SHARE,
-    Quantity,
-    fit,
-    quantity,
-    resource,
-    row,
-    size,
-    switch,
-)
+from symbolic.quantity import Quantity, fit, quantity, resource, row, size, switch
+from symbolic.quantity_rows import COUNT0, COUNT1, NONNEG, POS, RATIO, RESULT, SHARE
 
 
 def _start(name: str, meaning: str, default: float) -> Quantity:

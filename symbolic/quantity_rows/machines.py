@@ -1,19 +1,19 @@
 """Rows of the quantities of machines: parts, clocks, rates, caches."""
 
-from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, cost, resource, row, spec
+from symbolic.quantity import Quantity, cost, fact, resource, row, spec
+from symbolic.quantity_rows import COUNT0, COUNT1, NONNEG, POS
 
 MACHINE = (
     resource("n_sms", "", COUNT1, "streaming multiprocessors of the machine", (1, 128)),
     row("active_sms", "", COUNT1, "multiprocessors in use", (1, 128), "n_sms", direction="up"),
-    spec("rated_sms", "", COUNT1, "multiprocessors for which the rates of the machine are printed",
-         (1, 128), "n_sms", direction="none"),
+    fact("rated_sms", "", COUNT1, "multiprocessors for which the rates of the machine are printed",
+         (1, 128), "n_sms"),
     resource("cores_per_sm", "", COUNT1, "scalar cores of one multiprocessor", (8, 192)),
-    spec("warp_size", "", COUNT1, "threads of a warp", (32, 64), 32, direction="none"),
+    fact("warp_size", "", COUNT1, "threads of a warp", (32, 64), 32),
     resource("core_clock", "Hz", POS, "clock of the cores", (5e8, 2e9), "nominal_clock"),
-    spec("min_core_clock", "Hz", POS, "slowest clock of the cores", (2e8, 1e9), direction="none"),
+    fact("min_core_clock", "Hz", POS, "slowest clock of the cores", (2e8, 1e9)),
     resource("max_core_clock", "Hz", POS, "fastest clock of the cores", (1e9, 3e9)),
-    spec("nominal_clock", "Hz", POS, "clock at which latencies were measured", (5e8, 2e9),
-         direction="none"),
+    fact("nominal_clock", "Hz", POS, "clock at which latencies were measured", (5e8, 2e9)),
     resource("mem_bandwidth", "B/s", POS, "DRAM bandwidth of the machine", (5e10, 2e12)),
     cost("mem_latency_nominal", "cycle", POS, "DRAM round trip at the nominal clock", (200, 800)),
     cost("mem_latency_dram", "cycle", POS, "DRAM round trip of one transaction", (200, 800)),
@@ -33,14 +33,14 @@ MACHINE = (
     resource("shared_mem_per_sm", "B", COUNT0, "shared memory of one SM", (16384, 167936)),
     resource("max_shared_mem_per_block", "B", COUNT0, "shared memory one block may use",
              (16384, 167936), "shared_mem_per_sm"),
-    spec("register_allocation_unit", "", COUNT1, "allocation unit of registers", (256, 512)),
-    spec("warp_allocation_unit", "", COUNT1, "allocation unit of the warps of a block", (1, 4)),
-    spec("warp_check_unit", "", COUNT1, "allocation unit of warps in the block's limit", (1, 4), 4,
-         direction="none"),
-    spec("shared_mem_allocation_unit", "B", COUNT1, "allocation unit of shared memory", (128, 512)),
+    fact("register_allocation_unit", "", COUNT1, "allocation unit of registers", (256, 512)),
+    fact("warp_allocation_unit", "", COUNT1, "allocation unit of the warps of a block", (1, 4)),
+    fact("warp_check_unit", "", COUNT1, "allocation unit of warps in the block's limit", (1, 4),
+         4),
+    fact("shared_mem_allocation_unit", "B", COUNT1, "allocation unit of shared memory", (128, 512)),
     cost("reserved_shared_mem_per_block", "B", COUNT0, "taken by the system, per block", (0, 1024),
          0),
-    spec("registers_allocated_per_warp", "", "whole [0, 1]", "1: per warp, 0: per block", (0, 1)),
+    fact("registers_allocated_per_warp", "", "whole [0, 1]", "1: per warp, 0: per block", (0, 1)),
 )  # fmt: skip
 
 # Printed values of today's GPUs (such as ``l2_bytes_per_cycle``, ``fp32_flops``, ``boost_clock``)
@@ -61,15 +61,12 @@ def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
 
 
 DEVICE = (
-    spec("release_year", "", "whole [1999, 2100]", "release year of the machine", direction="none"),
-    spec("cache_levels", "", "whole [0, 4]", "number of caches that global loads pass", (0, 3),
-         direction="none"),
-    spec("base_clock", "Hz", POS, "base clock of the cores, as printed", (7e8, 2e9),
-         direction="none"),
-    spec("boost_clock", "Hz", POS, "boost clock of the cores, as printed", (1e9, 3e9),
-         "nominal_clock", direction="none"),
-    spec("nominal_memory_clock", "Hz", POS, "default clock of the memory", (4e8, 2e9),
-         direction="none"),
+    fact("release_year", "", "whole [1999, 2100]", "release year of the machine"),
+    fact("cache_levels", "", "whole [0, 4]", "number of caches that global loads pass", (0, 3)),
+    fact("base_clock", "Hz", POS, "base clock of the cores, as printed", (7e8, 2e9)),
+    fact("boost_clock", "Hz", POS, "boost clock of the cores, as printed", (1e9, 3e9),
+         "nominal_clock"),
+    fact("nominal_memory_clock", "Hz", POS, "default clock of the memory", (4e8, 2e9)),
     resource("memory_clock", "Hz", POS, "clock of the memory", (4e8, 2e9), "nominal_memory_clock"),
     spec("board_power", "W", POS, "power limit of the board (TDP)", (60, 800)),
     resource("schedulers_per_sm", "", COUNT1, "warp schedulers of one multiprocessor", (1, 4)),

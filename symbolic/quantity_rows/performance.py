@@ -3,15 +3,9 @@
 from dataclasses import replace
 
 from symbolic.quantity import (
-    COUNT0,
-    COUNT1,
-    NONNEG,
-    POS,
-    RATIO,
-    RESULT,
-    SHARE,
     Quantity,
     cost,
+    fact,
     less,
     quantity,
     resource,
@@ -20,6 +14,7 @@ from symbolic.quantity import (
     spec,
     switch,
 )
+from symbolic.quantity_rows import COUNT0, COUNT1, NONNEG, POS, RATIO, RESULT, SHARE
 
 OCCUPANCY = (
     switch("granularity", "auto none cuda",
@@ -174,7 +169,8 @@ THROUGHPUT = (
     _insts("fp_vec", "vectorisable floating-point"),
     _insts("fp_vec_fused", "vectorisable fused multiply-add"),
     _insts("misc", "branch and other"),
-    row("mem_strength", "", RATIO, "loads in flight per warp (MSTR): unroll loops, or load float4",
+    row("mem_strength", "", RATIO, "loads in flight per warp (MSTR): wider loads (fewer "
+        "requests), or several loads before the first store or use",
         (1, 4), 1),
     row("ilp", "", RATIO, "instructions of one warp that issue at once", (1, 4), 1),
     row("simd_ilp", "", RATIO, "SIMD instructions that issue at once, in lanes", (1, 16)),
@@ -346,7 +342,17 @@ LATENCY_ROOFLINE = (
          (2e-11, 1e-10), 0),
     spec("seconds_per_joule", "1/W", NONNEG, "1 / power of the board; 0: without a limit",
          (0.001, 0.02), 0, direction="none"),
-    cost("idle_power_share", "", SHARE, "power without work, of the board's", (0.1, 0.3), 0.174),
+    cost("idle_power_share", "", SHARE, "power without work at boost_clock, of the board's",
+         (0.1, 0.3), 0.174),
+    fact("lowest_voltage_ratio", "", "(0, 1]", "lowest voltage, of that at boost_clock", (0.7, 1),
+         1),
+    fact("voltage_rise", "", NONNEG, "relative fall of the voltage over that of the core clock",
+         (0.3, 1), 0),
+    row("low_voltage_clock", "Hz", POS, "clock up to which the voltage is the lowest"),
+    row("full_clock_time", "s", RESULT, "time within the power limit at core_clock"),
+    row("core_time", "s", RESULT, "time of units with the core clock, and of latency"),
+    row("low_voltage_time", "s", RESULT, "time at the lowest voltage, within the power limit"),
+    row("voltage_square", "", RATIO, "square of the voltage, of that at boost_clock"),
     resource("power_limit_share", "", POS, "power limit of the machine, of the board's power",
              (0.5, 1.5), 1),
     cost("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
@@ -373,7 +379,7 @@ LATENCY_ROOFLINE = (
     row("tensor_time", "s", RESULT, "time of tensor units"),
     row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
     row("atomic_time", "s", RESULT, "time of atomics that share sectors of the L2 cache"),
-    row("dynamic_energy", "J", RESULT, "energy of the instructions of the launch"),
+    row("dynamic_energy", "J", RESULT, "energy of the instructions and bytes of the launch"),
     row("power_time", "s", RESULT, "time in which the power limit allows the energy"),
     row("unlimited_time", "s", RESULT, "run time without a power limit"),
     row("power_bound_time", "s", RESULT, "power_time if the power limit is reached, otherwise 0"),

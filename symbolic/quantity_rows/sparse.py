@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from symbolic.quantity import (
-    COUNT1,
-    NONNEG,
-    POS,
-    RATIO,
-    RESULT,
-    SHARE,
-    Quantity,
-    fit,
-    row,
-    size,
-    switch,
-)
+from symbolic.quantity import Quantity, fit, row, size, switch
+from symbolic.quantity_rows import COUNT1, NONNEG, POS, RATIO, RESULT, SHARE
 
 
 def _start(mapping: str, default: float) -> Quantity:

@@ -174,7 +174,8 @@ def test_files_stand_as_shown(block: Block) -> None:
     ids=lambda page: page.name,
 )
 def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
-    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
+    parser = doctest.DocTestParser()
+    runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
     names: dict[str, object] = {}
     failures: list[str] = []
     commands = 0

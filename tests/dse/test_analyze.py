@@ -146,7 +146,7 @@ def test_the_best_of_equal_blocks_does_not_depend_on_their_order() -> None:
         first, *others = (each for each in analysis.answers if each.machine == "l4")
         assert {each.time for each in others} == {first.time}
         assert first.block == (512,)
-        assert re.search(r"block +within 1 %\n(.*\n)*l4 .* 512  +3\n", str(analysis))
+        assert re.search(r"block +blocks within 1 %\n(.*\n)*l4 .* 512  +3\n", str(analysis))
 
 
 def test_a_table_of_machines_has_the_moves_that_gain_most() -> None:
@@ -166,8 +166,8 @@ def test_a_table_of_machines_has_the_moves_that_gain_most() -> None:
     )
     text = str(Analysis(subject="triad", answers=machines))
     lines = text.partition("best moves on each machine")[2].partition("\n\n")[0].splitlines()[1:]
-    designer = "raise mem_bandwidth: 2.05 times faster (designer)"
-    programmer = "raise ilp: 1.06 times faster (programmer)"
+    designer = "raise mem_bandwidth to 2: 2.05 times faster (designer)"
+    programmer = "raise ilp to 2: 1.06 times faster (programmer)"
     wanted = [f"small {designer}", f"large {programmer}", f"large {designer}"]
     assert [" ".join(line.split()) for line in lines] == wanted
 
@@ -180,11 +180,12 @@ def test_moves_say_what_they_move_and_begin_with_those_of_the_programmer(run: Ru
     assert who == sorted(who, reverse=True)
     assert {*who} == {"programmer", "designer"}
     assert "mem_strength  loads in flight per warp" in meanings
-    assert "float4" in meanings
+    assert "wider loads (fewer requests), or several loads before the first store" in meanings
     for move in answers(run, *words)[0]["moves"]:
         assert move["meaning"] == TABLE[move["quantity"]].meaning
     several = run("analyze", *words[:2], "a100_80,l4", "--block", "256").stdout
     assert "with one --machine, or --json: variants, what would help" in several
+    assert "compare machines by predicted: expected contains errors of different" in several
     advice = run("advise", DEFAULT, "--workload", words[0], "--machine", "a100_80").stdout
     assert "mem_strength  loads in flight per warp" in advice
 
@@ -285,6 +286,7 @@ def test_several_machines_are_compared_in_a_table_for_a_terminal(run: Run) -> No
     names = "v100_sxm2,a100_80,h100_pcie,h100_sxm,l4,l40,rtx4090,a40,t4,mi210"
     text = run("analyze", str(KERNELS / "options.toml"), "--machine", names).stdout
     assert all(name in text for name in names.split(","))
+    assert "machine expected 90 % from 90 % to predicted" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -372,6 +374,18 @@ def test_no_drawn_time_is_below_the_bytes_at_the_printed_bandwidth(assumed_triad
     assert float(several.sel(machine="a100_80")) == pytest.approx(TRIAD_LEAST, rel=1e-9)
     about["workload"] = str(assumed_triad)
     assert float(dse.Study(**about, machine="a100_80").run()[name]) < 0.9 * TRIAD_LEAST
+
+
+def test_all_unknown_machines_are_named_at_once(run: Run) -> None:
+    names = "machine=A100 80GB,h100_sxm,L40SS"
+    analysis = ("analyze", str(KERNELS / "triad.toml"), f"--{names}")
+    for words in (analysis, ("evaluate", "gemm", names, "m=1", "n=1", "k=1")):
+        error = run(*words, status=2).stderr
+        assert (
+            "'A100 80GB' is no machine; did you mean 'a100_80'? (dse machines lists all)" in error
+        )
+        assert "'L40SS' is no machine; did you mean 'l40s'? (dse machines lists all)" in error
+        assert "h100_sxm" not in error
 
 
 def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> None:

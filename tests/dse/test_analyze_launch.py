@@ -279,10 +279,11 @@ def test_the_table_of_machines_shows_macros_and_assumptions() -> None:
     text = str(Analysis(subject="a.cu", answers=(first, other)))
     header = next(line for line in text.splitlines() if line.startswith("machine"))
     assert header.split()[:5] == ["machine", "expected", "from", "to", "predicted"]
-    assert header.split()[5:] == ["block", "within", "1", "%", "TILE"]
+    assert header.split()[5:] == ["block", "blocks", "within", "1", "%", "TILE"]
     assert re.search(r"^one .*\b64 +0 +8$", text, re.M)
     assert re.search(r"^two .*\b32 +0 +16$", text, re.M)
-    assert re.search(r"^  one  raise mem_strength: 1.5 times faster \(programmer\)$", text, re.M)
+    best = r"^  one  raise mem_strength to 2: 1.5 times faster \(programmer\)$"
+    assert re.search(best, text, re.M)
     assert f"assumed on each machine:\n  {shared[0]}" in text
     assert f"assumed on one machine:\n  one  {own[1]}" in text
     assert "clock of one" not in text
@@ -315,7 +316,9 @@ def test_an_analysis_of_a_kernel_is_written_as_a_study(run: Run, tmp_path: Path)
 def test_a_kernel_with_a_block_of_its_own_is_written_as_a_study(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "gemm.toml"
     words = (str(KERNELS / "gemm.cu"), "--machine", "a100_80", "--define", "TILE_K=8,16")
-    text = run("analyze", *words, "--out", str(out), "--json").stdout
+    printed = run("analyze", *words, "--out", str(out), "--json")
+    text = printed.stdout
+    assert f"wrote {out} and {out.with_suffix('.workload.toml')}" in printed.stderr
     (best,) = json.loads(run("optimum", str(out), "--json").stdout)["rows"]
     assert best["time"] == pytest.approx(json.loads(text)[0]["time"], rel=1e-9)
 
@@ -327,6 +330,23 @@ def test_an_analysis_of_a_workload_is_written_as_a_study(run: Run, tmp_path: Pat
     first = json.loads(run("analyze", *words, "--out", str(out), "--json").stdout)[0]
     best = json.loads(run("optimum", str(out), "--json").stdout)["rows"]
     assert best[0]["time"] == pytest.approx(first["time"], rel=1e-9)
+
+
+def test_an_answer_with_one_block_says_why_there_is_no_other(run: Run) -> None:
+    body = "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = 2 * x[i];"
+    Path("fixed.cu").write_text(f"__global__ void twice(float* x) {{ {body} }}\n")
+    words = ("analyze", "fixed.cu", "--machine", "a100_80", "--grid", "4096")
+    text = " ".join(run(*words).stdout.split())
+    assert (
+        "one variant: no other block is answered, such as 32: does other work: 1,048,576 B" in text
+    )
+    assert "one variant" not in run(*words, "--block", "256").stdout
+    gemm = " ".join(run("analyze", str(KERNELS / "gemm.cu"), "--machine", "a100_80").stdout.split())
+    assert "one variant: the block is fixed by the code; macros (--define) may vary it" in gemm
+    triad = ("analyze", str(KERNELS / "triad.toml"), "--machine", "a100_80")
+    assert "one variant" not in run(*triad).stdout
+    out = run(*triad, "--set", "threads_per_block=256", "--out", "triad-study.toml").stdout
+    assert out.endswith("wrote triad-study.toml\n")
 
 
 def test_moves_name_their_variant() -> None:

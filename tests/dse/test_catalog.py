@@ -395,11 +395,11 @@ def test_a_compute_capability_is_a_machine() -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: machine("gtx28"), "'gtx28' is no machine; did you mean 'gtx280'?; there are: 88"),
+        (lambda: machine("gtx28"), "'gtx28' is no machine; did you mean 'gtx280'? (dse machines"),
         (lambda: machine("cc8.5"), "'cc8.5' is no machine; did you mean 'cc8.9'?"),
         (lambda: machine("svm"), "'svm' is no machine but a workload"),
         (lambda: workload("gtx280"), "'gtx280' is no workload but a machine"),
-        (lambda: machine(""), "'' is no machine; there are: 8800gt, "),
+        (lambda: machine(""), "'' is no machine (dse machines lists all; one of "),
         (lambda: workloads()["sepa"], "'sepa' is no workload; did you mean 'sepia'?"),
         (lambda: compute_capability("8.5"), "'8.5' is no known compute capability; did you"),
     ],

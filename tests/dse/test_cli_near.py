@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import dse
@@ -87,7 +88,11 @@ def test_axes_held_at_one_value(run: Run) -> None:
             assert printed["rows"][0]["time"] == every.time.sel({axis: value}).min().item()
     for verb in ("optimum", "pareto"):
         off = run(verb, "study.toml", "--minimize", "time", "--at", "active_sms=1000", status=2)
-        assert "is not on its axis; the nearest value is" in off.stderr
+        assert "active_sms = 1000 is not on its axis; the nearest value is 18" in off.stderr
+    energy = str(Path(__file__).parents[2] / "examples/energy-gtx280.toml")
+    for value, text in {"603MHz": "603 MHz", "600000001": "600000001.0"}.items():
+        off = run("optimum", energy, "--at", f"core_clock={value}", status=2)
+        assert f"core_clock = {text} is not on its axis; the nearest value is 600" in off.stderr
     wrong = run("optimum", "out.zarr", "--minimize", "time", "--at", "active_sms", status=2)
     assert "expected QUANTITY=VALUE" in wrong.stderr
 
@@ -101,3 +106,75 @@ def test_power_of_a_modern_gpu_is_bounded_if_no_model_can_compute_it(run: Run) -
     energies = [name for name in load_model("activity_power").needs("power") if "energy" in name]
     assert energies
     assert not [name for name in energies if shipped_values(name)]
+
+
+def test_an_optimum_at_the_end_of_an_axis_is_noted_if_the_next_value_is_better(run: Run) -> None:
+    note = "is at the end of its axis; a wider axis may have a better one"
+    shutil.copy(Path(__file__).parents[2] / "examples/kernels/triad.toml", "triad.toml")
+    head = 'workload = "triad.toml"\n'
+    head += (
+        'model = "occupancy + latency_roofline + footprint"\n[best]\nminimize = "time"\n[axes]\n'
+    )
+    faster = 'core_clock = ["1 GHz", "1.2 GHz", "1.4 GHz"]\n'
+    for axes, names in {
+        'machine = ["h100_sxm"]\nthreads_per_block = [32, 64, 128]': ["threads_per_block"],
+        'machine = ["h100_sxm"]\nthreads_per_block = [256, 512, 768, 1024]': [],  # 1280 do not fit
+        'machine = ["h100_sxm"]\nthreads_per_block = [128, 256, 512, 1024]': [],  # not at an end
+        f'machine = ["h100_sxm"]\nthreads_per_block = [256]\n{faster}': ["core_clock"],
+        f'machine = ["a100_80"]\nthreads_per_block = [256]\n{faster}': ["core_clock"],
+        f'machine = ["a100_80"]\nthreads_per_block = [256]\n{faster[:-2]}, "1.41 GHz"]': [],
+    }.items():
+        Path("ends.toml").write_text(head + axes, encoding="utf-8")
+        printed = [run(verb, "ends.toml").stdout for verb in ("optimum", "run")]
+        for text in printed:
+            assert [line.split()[0] for line in text.splitlines() if note in line] == names, axes
+    assert note not in run("optimum", "ends.toml", "--per", "core_clock").stdout
+
+
+def test_labels_without_a_value_of_the_objective_are_named_with_the_cause(run: Run) -> None:
+    text = """model = "ipp"
+machine = "gtx280"
+outputs = ["time"]
+[axes]
+workload = ["sepia", "svm"]
+active_sms = [10, 30]
+threads_per_block = [64, 128]
+"""
+    Path("two.toml").write_text(text)
+    Path("machines.toml").write_text(
+        text.replace('machine = "gtx280"\n', "").replace(
+            "[axes]", '[axes]\nmachine = ["8800gtx", "gtx280"]'
+        )
+    )
+    goal = ("--minimize", "geomean(best(time, threads_per_block, active_sms), workload)")
+    sepia = ("--where", "not (machine == '8800gtx' and workload == 'sepia')")
+    why = "8800gtx: no value: no feasible configuration of sepia has one"
+    command = ("optimum", "machines.toml", *goal, *sepia)
+    assert f"\n{why}\n" in run(*command, "--top", "2").stdout
+    printed = json.loads(run(*command, "--top", "2", "--json").stdout)
+    assert printed["no_value"] == [why]
+    assert [row["machine"] for row in printed["rows"]] == ["gtx280"]
+    assert "no value" not in run(*command, "--at", "machine=gtx280").stdout
+    assert why in run(*command, "--at", "machine=8800gtx", status=1).stderr
+    alone = ("optimum", "two.toml", *goal, "--where", "workload == 'svm'")
+    assert "; no value: no feasible configuration of sepia has one" in run(*alone, status=1).stderr
+    split = ("--where", "threads_per_block == where(workload == 'svm', 128, 64)")
+    best = ("optimum", "two.toml", "--minimize", "geomean(time, workload)", *split)
+    assert "no feasible configuration has one over workload" in run(*best, status=1).stderr
+
+
+def test_options_change_the_study_of_which_the_best_is_asked(run: Run) -> None:
+    text = Path("study.toml").read_text().replace('machine = "8800gtx"\n', "")
+    text += 'machine = ["8800gtx", "gtx280"]\n[best]\nminimize = "time"\nper = ["machine"]\n'
+    Path("per.toml").write_text(text)
+    asked = ("--set", "machine=gtx280", "--axis", "active_sms=3,7", "--json")
+    (row,) = json.loads(run("optimum", "per.toml", *asked).stdout)["rows"]
+    study = dse.Study.from_toml("study.toml")
+    given = {"machine": "gtx280", "axes": {**study.axes, "active_sms": [3, 7]}}
+    changed = dse.Study(model=study.model, workload=study.workload, set=study.set, **given)
+    best = dse.best_config(changed.optimum(minimize="time"))
+    assert {name: row[name] for name in NAMES} == {name: best[name] for name in NAMES}
+    assert json.loads(run("run", "per.toml", *asked).stdout)["best"]["rows"] == [row]
+    Path("rows.csv").write_text("a,time\n1,2\n2,3\n")
+    wrong = run("optimum", "rows.csv", "--minimize", "time", "--set", "a=1", status=2)
+    assert "--axis and --set change a study of one model" in wrong.stderr

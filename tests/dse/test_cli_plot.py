@@ -340,6 +340,24 @@ def test_nothing_feasible_is_1(run: Run) -> None:
     assert "no finite value where all constraints hold" in failed.stderr
 
 
+def test_a_constraint_of_the_command_line_is_one_of_the_study(run: Run) -> None:
+    condition = "active_sms <= 15"
+    text = "\n".join(
+        line for line in Path("study.toml").read_text().splitlines() if line[:5] != "where"
+    )
+    Path("free.toml").write_text(text)
+    Path("few.toml").write_text(f'where = ["{condition}"]\n{text}')
+    draw = ("plot", "lines", "free.toml", "--quantity", "time")
+    run(*draw, "--out", "free.png")
+    run(*draw, "--where", condition, "--out", "a.png")
+    run("plot", "lines", "few.toml", "--quantity", "time", "--out", "b.png")
+    assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
+    assert Path("a.png").read_bytes() != Path("free.png").read_bytes()
+    run("run", "free.toml", "--store", "free.zarr")
+    stored = ("plot", "lines", "free.zarr", "--where", condition, "--out", "c.png")
+    assert "lines takes --where with the file of a study" in run(*stored, status=2).stderr
+
+
 def test_a_style_changes_a_figure_and_no_other(run: Run) -> None:
     draw = ("plot", "lines", "study.toml", "--quantity", "time")
     Path("own.mplstyle").write_text("font.size: 16\n")

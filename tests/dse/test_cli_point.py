@@ -39,6 +39,18 @@ def test_evaluate_takes_several_values_and_ranges_as_axes(run: Run) -> None:
         assert row["time"] == float(ds["time"])
 
 
+def test_evaluate_says_why_rows_have_no_values(run: Run) -> None:
+    """One line for each rule that is broken, also if several rows break it."""
+    words = ("evaluate", "gemm", "m=16,32", "n=4096", "k=4096", "machine=a100_80,h100_sxm")
+    text = run(*words, "dtype=bf16,fp8").stdout
+    (line,) = [line for line in text.splitlines() if "no values" in line]
+    where = "product_rows = 16, machine = a100_80, dtype = fp8"
+    assert (
+        f"no values at {where}: the model's rule 'gemm_peak > 0' is broken (gemm_peak = 0" in line
+    )
+    assert "no values" not in run(*words, "dtype=bf16").stdout
+
+
 def test_evaluate_tells_which_outputs_lack_what(run: Run) -> None:
     Path("w.toml").write_text(
         'title = "one"\n[values]\n'

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,28 @@ def test_count(stored_run: Run) -> None:
     text = stored_run("count", "study.toml", *where).stdout
     assert text.startswith(f"feasible: {int(counts.sum())} of 21 configurations")
     assert text.rstrip().endswith("time <= 20 ms and active_sms > 13")
+
+
+def test_the_regret_of_what_may_be_infeasible_is_infinite(run: Run) -> None:
+    """The options of the test turn a warning of a library into an error."""
+    Path("uncertain.toml").write_text("""
+model = "transit"
+outputs = ["cs_throughput"]
+[axes]
+threads = [256, 512]
+[set]
+intensity = 10
+lanes_width = 32
+ms_peak = 1
+[random]
+mem_latency = "normal: 600 cycles, 20 %"
+""")
+    limit = ("--where", "mem_latency / threads <= 2.4")
+    text = run("chances", "uncertain.toml", "--maximize", "cs_throughput", *limit).stdout
+    assert re.search(r"\n +2 +256 +\S+ +infinite ", text)
+    assert "\ninfinite regret: in some draws, the configuration is infeasible\n" in text
+    text = run("chances", "uncertain.toml", "--maximize", "cs_throughput").stdout
+    assert "infinite" not in text
 
 
 def test_histogram(stored_run: Run) -> None:

@@ -53,7 +53,8 @@ def test_axpy(block: int) -> None:
     n = 2**20
     counted = count("axpy", block=block, grid=n // block, set={"n": n})
     expect(counted, fp_insts=1, fp_fused_insts=1, coalesced_insts=3, uncoalesced_insts=0)
-    expect(counted, shared_insts=0, sync_insts=0, launch_bytes=12 * n, warp_bytes=3 * 128)
+    expect(counted, shared_insts=0, sync_insts=0, launch_bytes=8 * n, warp_bytes=3 * 128)
+    expect(counted, launch_updated_bytes=4 * n)
 
 
 @compiling

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +100,104 @@ def test_dram_moves_what_addition_of_vectors_touches() -> None:
             # of the 4 bytes an element that are stored, some stay in the second cache
             assert result["launch_bytes"] - 4 * threads == pytest.approx(read, rel=0.002)
             assert result["block_bytes"] == 12 * block
+
+
+IN_PLACE_THREADS, IN_PLACE_BLOCKS = 128, 5
+#: Bodies of kernels with arrays x, y and table, and the elements that thread t of block b loads
+#: and stores.
+IN_PLACE: dict[str, tuple[str, Callable[[int, int], Any], Callable[[int, int], Any]]] = {
+    "each element once": (
+        "x[i] = x[i] + y[i];",
+        lambda b, t: {"x": [128 * b + t], "y": [128 * b + t]},
+        lambda b, t: {"x": [128 * b + t]},
+    ),
+    "out of place": (
+        "x[i] = y[i];",
+        lambda b, t: {"y": [128 * b + t]},
+        lambda b, t: {"x": [128 * b + t]},
+    ),
+    "rows in two loops, weights of all blocks": (
+        "float *r = x + blockIdx.x * n, *in = y + blockIdx.x * n, sum = 0;"
+        " for (int j = threadIdx.x; j < n; j += 128) { r[j] += in[j]; sum += r[j]; }"
+        " __syncthreads();"
+        " for (int j = threadIdx.x; j < n; j += 128) in[j] = r[j] * sum * table[j];",
+        lambda b, t: {
+            **dict.fromkeys("xy", range(512 * b + t, 512 * b + 512, 128)),
+            "table": range(t, 512, 128),
+        },
+        lambda b, t: dict.fromkeys("xy", range(512 * b + t, 512 * b + 512, 128)),
+    ),
+    "ranges that overlap by half": (
+        "x[i] = x[i + 64];",
+        lambda b, t: {"x": [128 * b + t + 64]},
+        lambda b, t: {"x": [128 * b + t]},
+    ),
+    "ranges of different loops": (
+        "float *r = x + 512 * blockIdx.x, sum = 0;"
+        " for (int j = 0; j < 4; ++j) sum += r[4 * threadIdx.x + j];"
+        " for (int j = 0; j < n / 256; ++j) r[256 * j + threadIdx.x] = sum;",
+        lambda b, t: {"x": range(512 * b + 4 * t, 512 * b + 4 * t + 4)},
+        lambda b, t: {"x": range(512 * b + t, 512 * b + 512, 256)},
+    ),
+    "a tile of rows, each loop with other strides": (
+        "int column = threadIdx.x % 32, row = threadIdx.x / 32;"
+        " float *tile = x + 32 * blockIdx.x; float sum = 0;"
+        " for (int j = row; j < n / 32; j += 4) sum += tile[j * 4096 + column];"
+        " for (int j = 0; j < n / 128; ++j) tile[(4 * row + j) * 4096 + column] = sum;",
+        lambda b, t: {"x": range(32 * b + t // 32 * 4096 + t % 32, 16 * 4096, 4 * 4096)},
+        lambda b, t: {"x": [32 * b + (4 * (t // 32) + j) * 4096 + t % 32 for j in range(4)]},
+    ),
+    "a table that all blocks update": (
+        "table[threadIdx.x] += y[i];",
+        lambda b, t: {"table": [t], "y": [128 * b + t]},
+        lambda b, t: {"table": [t]},
+    ),
+}  # fmt: skip
+
+
+def _sectors(elements: Callable[[int, int], Any], blocks: int) -> set[tuple[str, int]]:
+    """Enumerate the sectors of the arrays that the threads of the first blocks access."""
+    accesses = (elements(b, t) for b in range(blocks) for t in range(IN_PLACE_THREADS))
+    return {(array, at // 8) for each in accesses for array, every in each.items() for at in every}
+
+
+@compiling
+@pytest.mark.parametrize("kind", IN_PLACE)
+def test_bytes_loaded_and_stored_count_once_as_touched_and_once_as_updated(
+    tmp_path: Path, kind: str
+) -> None:
+    body, loads, stores = IN_PLACE[kind]
+    file = tmp_path / "k.cu"
+    file.write_text(
+        f"__global__ void k(float *x, float *y, float *table, int n) {{ {ROW} {body} }}"
+    )
+    launch = {"block": IN_PLACE_THREADS, "grid": IN_PLACE_BLOCKS, "set": {"n": 512}}
+    counts = dse.kernel(file, arch="sm_80", **launch)
+    for prefix, blocks in (("block", 1), ("launch", IN_PLACE_BLOCKS)):
+        loaded, stored = _sectors(loads, blocks), _sectors(stores, blocks)
+        assert counts[f"{prefix}_bytes"] == 32 * len(loaded | stored)
+        updated = counts.get("updated_bytes" if blocks == 1 else "launch_updated_bytes", 0)
+        assert updated == 32 * len(loaded & stored)
+
+
+@compiling
+@pytest.mark.parametrize(
+    ("body", "touched", "bound"),
+    [
+        # a data-dependent address is assumed to touch other bytes, unless it is the same address
+        ("int k = ((int *)y)[i]; x[k] = x[k] + 1;", 2 * 512, 2 * 512),
+        ("int k = ((int *)y)[i]; x[i] = x[k] + 1;", 2 * 512, 3 * 512),
+        # a guard limits the number of bytes, not which ones
+        ("if (threadIdx.x < 8) x[i] = x[i] + 1;", 32, 2 * 8 * 32),
+    ],
+)
+def test_bytes_at_unknown_addresses_stay_an_upper_bound(
+    tmp_path: Path, body: str, touched: int, bound: int
+) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(f"__global__ void k(float *x, float *y, int n) {{ {ROW} {body} }}")
+    counts = dse.kernel(file, arch="sm_80", block=128, grid=1000)
+    assert touched <= counts["block_bytes"] <= bound
 
 
 ROW = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
@@ -209,6 +309,27 @@ def test_bytes_read_again_miss_caches_that_are_too_small(columns: int, threads: 
     dram_bytes = blocks * (2 * row + 2 * row * l1 * l2) + table
     assert float(ds.l2_bytes) == pytest.approx(l2_bytes, rel=1e-4)
     assert float(ds.dram_bytes) == pytest.approx(dram_bytes, rel=1e-4)
+
+
+@pytest.mark.parametrize(("columns", "threads"), [(4096, 256), (8192, 256), (8192, 512)])
+def test_rows_updated_in_place_need_their_place_in_a_cache_once(columns: int, threads: int) -> None:
+    """Two arrays of bfloat16, updated in place, of which one is loaded again; weights of all."""
+    blocks, row = 8192, 2.0 * columns
+    counted = {"blocks": blocks, "threads_per_block": threads, "shared_mem_per_block": 128}
+    counted |= {"registers_per_thread": 32, "mem_strength": 2, "comp_insts": 100}
+    counted |= {"coalesced_insts": 20, "uncoalesced_insts": 0, "warp_bytes": 1e6}
+    counted |= {"block_bytes": 3 * row, "updated_bytes": 2 * row, "reread_bytes": row}
+    counted |= {"launch_bytes": row * (2 * blocks + 1), "launch_updated_bytes": 2 * row * blocks}
+    names = ["l2_bytes", "dram_bytes", "l1_reread_miss_share", "l2_reread_miss_share"]
+    ds = dse.evaluate(
+        "occupancy + latency_roofline + footprint", machine="h100_sxm", outputs=names, **counted
+    )
+    resident = 2048 // threads
+    l1 = miss_share(256 * 1024 - resident * (128 + 1024), row * (2 * resident + 1))
+    assert float(ds.l1_reread_miss_share) == pytest.approx(l1, abs=1e-4)
+    assert float(ds.l2_reread_miss_share) == 0  # at most 34.6 MB, of 50 MiB
+    assert float(ds.l2_bytes) == pytest.approx(blocks * row * (5 + l1), rel=1e-4)
+    assert float(ds.dram_bytes) == row * (4 * blocks + 1)
 
 
 def test_bytes_read_again_bring_traffic_nearer_to_that_of_an_h100() -> None:

@@ -35,7 +35,8 @@ def test_a_loop_that_is_left_by_a_call_is_counted_with_what_is_behind_it(
     assert result.numbers["global_load_requests"] == 8 * 4096 / 8 + 64
     assert result.numbers["global_store_requests"] == 64
     if int(arch.removeprefix("sm_")) <= 90:  # addresses of 64 bits are not followed on later ones
-        assert result["launch_bytes"] == 4 * 4096**2 * 4
+        assert result["launch_bytes"] == 3 * 4096**2 * 4
+        assert result["launch_updated_bytes"] == 4096**2 * 4  # c is loaded and stored
     assert "comp_insts" not in result.assumed
 
 
@@ -94,10 +95,11 @@ def test_drawn_kernels_ask_as_often_as_their_warps_do() -> None:
 
 @long
 @compiling
-def test_many_drawn_kernels_ask_as_often_as_their_warps_do() -> None:
-    result = [(seed, what) for seed, _, what in attack(60, 400) if what]
+@pytest.mark.parametrize("first", range(400, 460, 10))
+def test_many_drawn_kernels_ask_as_often_as_their_warps_do(first: int) -> None:
+    result = [(seed, what) for seed, _, what in attack(10, first) if what]
     assert not [each for each in result if not each[1].startswith(("refused", "marked"))]
-    assert len(result) <= 3
+    assert len(result) <= 1
 
 
 @compiling

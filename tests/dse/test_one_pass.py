@@ -78,6 +78,20 @@ def test_one_pass_in_a_nest_and_in_numpy_agree(small: int, monkeypatch: pytest.M
         np.testing.assert_allclose(result[name].values, expected[name].values, rtol=1e-12)
 
 
+@pytest.mark.parametrize("axis", ["workload", "active_sms"])
+def test_a_statistic_of_a_statistic_reads_values_of_several_axes(
+    axis: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nest of a short reduced axis visits that axis first, in whatever order values lie."""
+    monkeypatch.setattr("sweeps.nest.tiles.ROWS_SMALL", 0)
+    axes = {"workload": ["sepia", "svm"], "active_sms": [3, 10, 30], "threads_per_block": [64, 128]}
+    inner = "best_low(time, threads_per_block)"
+    outputs = [inner, f"geomean({inner}, {axis})"]
+    ds = Study(model="ipp", machine="gtx280", axes=axes, outputs=outputs).run()
+    expected = np.exp(np.log(ds[inner]).mean(axis))
+    np.testing.assert_allclose(ds[outputs[1]], expected, rtol=1e-12)
+
+
 VALUES = st.sampled_from([0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), 1e300, -1e-300, np.inf, np.nan])
 
 

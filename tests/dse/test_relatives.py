@@ -353,6 +353,24 @@ def test_configurations_of_one_kernel_have_one_error(axis: dict[str, Any], best:
     assert float(chances.regret.max()) == 0
 
 
+def test_a_suite_under_a_limit_competes_with_the_error_of_the_model() -> None:
+    """The limit sees the time, whose error takes a statistic over the clocks."""
+    axes = {"machine": ["h100_sxm", "l40s"], "workload": ["triad", "reduction"]}
+    axes["core_clock"] = ["0.6 GHz", "1.2 GHz", "1.8 GHz"]
+    random = {"assumed": True, "draws": 64}
+    made = study(machine=None, workload=None, axes=axes, random=random)
+    goal, limit = "geomean(best({}, core_clock), workload)", "average_power <= 300 W"
+    answer = made.chances(minimize=goal.format("time"), where=limit)
+    inside = goal.format(f"where({limit}, time, 1e9 s)")
+    expected = made.chances(minimize=inside)
+    assert answer.machine.values.tolist() == expected.machine.values.tolist()
+    assert answer.chance.values.tolist() == expected.chance.values.tolist()
+    free = made.chances(minimize=goal.format("time"))
+    assert (free.regret.values != answer.regret.values).any()
+    fast = made.chances(minimize=goal.format("time"), where="time <= 0.2 ms")
+    assert fast.machine.values.tolist() == ["h100_sxm"]
+
+
 def test_an_axis_of_another_machine_or_work_has_the_error_of_each_point() -> None:
     axes = {"machine": ["h100_sxm", "l40s"], "elements": [2**10, 2**28], "core_clock": [1e9, 2e9]}
     random = {"model_error": True, "draws": 64}

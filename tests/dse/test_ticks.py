@@ -230,3 +230,18 @@ def test_names_and_zero_have_no_logarithm(values: list[Any], words: str) -> None
         ax, side = plots.lines(data, "time", over="n"), "x"
     with pytest.raises(dse.DseError, match=words):
         use_log_scale(ax, side)
+
+
+@pytest.mark.parametrize("ends", [(2.2e-5, 1.3e-2), (3e-5, 8e-3), (1.2e-9, 2.9e-6)])
+def test_ticks_of_a_logarithmic_axis_are_at_equal_factors(ends: tuple[float, float]) -> None:
+    """If not all of 1, 2 and 5 fit, those at 1 and 3 remain, and not every second."""
+    times = xr.DataArray(np.array(ends), dims="kernel", attrs={"units": "s"}, name="time")
+    ds = xr.Dataset({"time": times}, {"kernel": ["short", "long"]})
+    ax = plots.bars(ds, "time", ax=new_figure(5.2, 3).subplots())
+    use_log_scale(ax, "x")
+    ax.figure.draw_without_rendering()
+    low, high = ax.get_xlim()
+    places = [place for place in ax.get_xticks() if low <= place <= high]
+    assert len(places) >= 3
+    firsts = {round(place / 10 ** np.floor(np.log10(place) + 1e-9)) for place in places}
+    assert firsts in ({1, 2, 5}, {1, 3}, {1})
