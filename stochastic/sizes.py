@@ -135,7 +135,6 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "BEAT_TOGETHER": (1 << 16, 13, "points of all small boxes that one call scans"),
     "BEAT_COMPILED": (1 << 20, 17, "points from which a loop nest is compiled"),
     "BEAT_DRAWN": (1 << 12, 7, "random start points"),
-    "BEAT_COARSE": (1 << 19, 31, "points of the coarse start grid"),
     "BEAT_IMPROVED": (64, 3, "archived start points that are improved along each axis"),
     "BEAT_TRIED": (256, 5, "values tried along each axis"),
     "BEAT_ROUNDS": (3, 2, "rounds of improvement over all axes"),

@@ -163,12 +163,6 @@ class Archive:
         """Return the indices of finite points that no point of the archive covers."""
         return self.non_dominated_indices(values, self.point_judges)
 
-    def non_dominated_mask(self, values: Floats) -> Mask:
-        """Return :meth:`non_dominated_indices` as a mask."""
-        result = np.zeros(values.shape[1], dtype=bool)
-        result[self.non_dominated_indices(values)] = True
-        return result
-
     def add(self, values: Floats, places: Indices) -> None:
         """Add points that no judge covers, then drop all points that another point dominates."""
         if not values.shape[1]:
@@ -200,8 +194,7 @@ MAX_SCAN_POINTS = sizes.BEAT_LEAF
 _COVER_BATCH, _COVER_SCAN_POINTS = sizes.COVER_BATCH, sizes.COVER_LEAF
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-_SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
-_IMPROVED_POINTS = sizes.BEAT_IMPROVED
+_SAMPLED_STARTS, _IMPROVED_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_IMPROVED
 _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS
 
 
@@ -285,7 +278,7 @@ class FrontSearch:
         return np.where(reach > 0, reach, 1.0)
 
     def _is_excluded(self, ideals: Floats, _: Indices) -> Mask:
-        return ~self.archive.non_dominated_mask(ideals)
+        return ~np.isin(np.arange(ideals.shape[1]), self.archive.non_dominated_indices(ideals))
 
     def offer(self, places: Indices) -> None:
         """Evaluate points (a row of indices per axis); archive the non-dominated points."""
@@ -346,16 +339,6 @@ class FrontSearch:
         self._visit(drawn)
         if self.problem.points > COMPILE_MIN_POINTS:
             self.compiled_objectives = compile_objectives_in_time(self.problem, self.stats)
-            if self.compiled_objectives is None:
-                return
-        steps = np.ones(sizes.size, dtype=np.int64)
-        while np.prod(np.minimum(2 * steps, sizes).astype(np.float64)) <= _COARSE_POINTS:
-            steps = np.minimum(2 * steps, sizes)
-            if np.all(steps == sizes):
-                break
-        coarse = [evenly_spaced(int(n), int(k)) for n, k in zip(sizes, steps, strict=True)]
-        places = self._scan_combinations(coarse)
-        self._visit(places)
         for _ in range(_ROUNDS):
             if self.stats.is_late:
                 return
@@ -651,7 +634,7 @@ def certified_front(
             for part_search in searches:
                 run_search(part_search, stats)
         ideals = np.concatenate([each.ideals for each in searches], axis=1)
-        ideals = ideals[:, archive.non_dominated_mask(ideals)]
+        ideals = ideals[:, archive.non_dominated_indices(ideals)]
         complete = not ideals.shape[1]
         tie_stats = SearchStats(deadline=-math.inf) if epsilon else stats
         result, settled = _break_ties(grid, parts, spaces, archive, tie_stats)

@@ -233,11 +233,10 @@ class _RunningFront:
 
     def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> Mask:
         least = np.stack([interval.lo for interval in enclosures])
-        worth: Mask = np.all(least < math.inf, axis=0)
-        for point in self.values.T[:: -(-self.values.shape[1] // sizes.FRONT_JUDGES) or 1]:
-            beaten = np.all(point[:, None] <= least, axis=0)
-            worth &= ~(beaten & np.any(point[:, None] < least, axis=0))
-        return worth
+        some = self.values[:, :: -(-self.places.size // sizes.FRONT_JUDGES) or 1]
+        last = np.full(some.shape[1], least.shape[1])  # equal points dominate nothing
+        left = non_dominated_by(least, some, last)
+        return np.isin(np.arange(least.shape[1]), left) & np.all(least < math.inf, axis=0)
 
 
 def scan_front(

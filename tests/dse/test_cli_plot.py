@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 from matplotlib import rc_context, rcParams
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import dse
 from dse import plots
+from dse.cli import main
 from dse.cli import plot as plot_command
 from dse.plots.kinds import KINDS, read_kinds
 from stochastic import Pmf, imbalance
@@ -146,6 +147,26 @@ def test_each_kind_draws(run: Run, kind: str) -> None:
     output = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "10x5").stdout
     assert output == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")
+
+
+def test_a_front_that_is_not_proven_in_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["plot", "pareto", "study.toml", "--minimize", "time,active_sms", "--out", "a.svg"]
+    given: list[dict[str, Any]] = []
+
+    def front_of(source: Any, **query: Any) -> Any:
+        given.append(query)
+        return dse.pareto(source, **query | {"time_limit": None}).assign_attrs(complete=0)
+
+    monkeypatch.setattr("dse.plots.pareto_plots._MAX_RUN", 0)
+    monkeypatch.setattr("dse.plots.pareto_plots.front_of", front_of)
+    monkeypatch.setattr("dse.cli.optimum.time_left", lambda seconds: 0.25 * seconds)
+    done = CliRunner().invoke(main, [*command, "--time-limit", "8"], prog_name="dse")
+    assert done.exit_code == 3
+    assert given[0]["time_limit"] == 2.0
+    assert "the time was up, not proven: Pareto front" in done.stderr
+    assert "not proven: Pareto front" in Path("a.svg").read_text()
+    refused = run("plot", "lines", "study.toml", "--time-limit", "1", "--out", "a.svg", status=2)
+    assert "lines does not take --time-limit" in refused.stderr
 
 
 @long

@@ -79,7 +79,6 @@ def test_every_point_is_within_the_tolerance_of_a_listed_one(
         patch.setattr(front, "JOINT_SCAN_POINTS", rng.choice([1, 40, 1 << 16]))
         patch.setattr(front, "COMPILE_MIN_POINTS", rng.choice([100, 1 << 20, 1 << 20]))
         patch.setattr(front, "_SAMPLED_STARTS", 2)
-        patch.setattr(front, "_COARSE_POINTS", 1)
         patch.setattr(front, "_ROUNDS", rng.choice([0, 1]))
         for method in ("scan", "certified"):
             query = build_query(goals, tuple(grid.axes), epsilon=epsilon, method=method)

@@ -90,7 +90,6 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
         patch.setattr(beating, "JOINT_SCAN_POINTS", rng.choice([1, 40, 1 << 16]))
         patch.setattr(beating, "COMPILE_MIN_POINTS", rng.choice([100, 1 << 20, 1 << 20]))
         patch.setattr(beating, "_SAMPLED_STARTS", 2)
-        patch.setattr(beating, "_COARSE_POINTS", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
         patch.setattr(sweeps.certify.front, "MAX_JOINT_TIE_BOXES", rng.choice([0, 50, 1 << 16]))
         patch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", rng.choice([0, 1 << 28]))
@@ -201,7 +200,6 @@ def test_a_front_stopped_early_says_what_is_proven(
         ("MAX_SCAN_POINTS", 4),
         ("BATCH", 2),
         ("_SAMPLED_STARTS", 2),
-        ("_COARSE_POINTS", 1),
         ("_ROUNDS", 0),
     ):
         monkeypatch.setattr(beating, name, value)
