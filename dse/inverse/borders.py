@@ -102,8 +102,33 @@ def borders_of(
             f"{sizes.CROSSING_MOST:,}): give values of some axes with at=, or fewer quantities "
             "with along="
         )
-    ds = _borders_dataset(case, grid, roots, dims, ways, places)
-    ds.attrs = answer_attributes(
+    result = [grid_borders(grid, roots, dims, way, places) for way in ways]
+    over = ("along", "side", *dims)
+    border, beyond = (np.stack([getattr(r, n) for r in result]) for n in ("border", "case_beyond"))
+    away = np.stack([np.abs(each.border - each.value) for each in result])
+    distance = np.where(beyond == NO_BORDER, math.inf, away)
+    flags = {int(flag): label for flag, label in case.flags.items()}
+    flags = {INFEASIBLE: "not feasible", **flags} if case.name != "feasible" else flags
+    here = _cases_at_points(grid, roots, dims, places)
+    variables: dict[str, Any] = {
+        case.name: (dims, here, {"long_name": case.text} | flag_attributes(flags, np.int16)),
+        "border": (over, border, {"long_name": "next border"}),
+        "beyond": (
+            over,
+            beyond,
+            {"long_name": f"{case.text} beyond the next border"}
+            | flag_attributes({NO_BORDER: "none", **flags}, np.int16),
+        ),
+        "distance": (over, distance, {"long_name": "distance to the next border"}),
+    }
+    coords: dict[str, Any] = {
+        name: (axis, values[places[axis]], attrs)
+        for name, (axis, values, attrs) in axis_coordinates(grid).items()
+        if axis in dims
+    }
+    units = [grid.model.quantities[way.name].unit or "1" for way in ways]
+    coords |= {"along": [way.name for way in ways], "side": list(SIDES), "unit": ("along", units)}
+    attributes = answer_attributes(
         study,
         f"borders of {case.text}",
         case=case.text,
@@ -111,10 +136,10 @@ def borders_of(
             "intervals without a border are excluded by enclosures, others are halved up to "
             f"{MAX_HALVINGS} times, and borders are located by bisection"
         ),
-        undecided=ds.attrs["undecided"],
+        undecided=sum(each.undecided_gaps for each in result),
         conditions=json.dumps([condition.text for condition in grid.conditions]),
     )
-    ds = ds.squeeze([dim for dim in dims if dim in fixed])
+    ds = assemble(variables, coords, attributes).squeeze([dim for dim in dims if dim in fixed])
     return _add_closed_forms(case, grid, ways, ds) if closed_form else ds
 
 
@@ -136,44 +161,6 @@ def _read_way(grid: Grid, name: str, ends: Any) -> BorderQuantity:
     low, high = (read_value(end, row) for end in ends)
     row.check(np.array([low, high]), f"along: {name}")
     return BorderQuantity(name=name, domain=row.domain, ends=(low, high))
-
-
-def _borders_dataset(
-    case: BorderCase,
-    grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
-    dims: tuple[str, ...],
-    ways: Sequence[BorderQuantity],
-    places: Mapping[str, NDArray[np.int64]],
-) -> xr.Dataset:
-    result = [grid_borders(grid, roots, dims, way, places) for way in ways]
-    over = ("along", "side", *dims)
-    border, beyond = (np.stack([getattr(r, n) for r in result]) for n in ("border", "case_beyond"))
-    away = np.stack([np.abs(each.border - each.value) for each in result])
-    distance = np.where(beyond == NO_BORDER, math.inf, away)
-    flags = {int(flag): label for flag, label in case.flags.items()}
-    flags = {INFEASIBLE: "not feasible", **flags} if case.name != "feasible" else flags
-    here = _cases_at_points(grid, roots, dims, places)
-    variables: dict[str, Any] = {
-        case.name: (dims, here, {"long_name": case.text} | flag_attributes(flags, np.int16)),
-        "border": (over, border, {"long_name": "next border"}),
-        "beyond": (
-            over,
-            beyond,
-            {"long_name": f"{case.text} beyond the next border"}
-            | flag_attributes({NO_BORDER: "none", **flags}, np.int16),
-        ),
-        "distance": (over, distance, {"long_name": "distance to the next border"}),
-    }
-    names = [way.name for way in ways]
-    coords: dict[str, Any] = {
-        name: (along, values[places[along]], attrs)
-        for name, (along, values, attrs) in axis_coordinates(grid).items()
-        if along in dims
-    }
-    units = [grid.model.quantities[name].unit or "1" for name in names]
-    coords |= {"along": names, "side": list(SIDES), "unit": ("along", units)}
-    return assemble(variables, coords, {"undecided": sum(each.undecided_gaps for each in result)})
 
 
 def _cases_at_points(
