@@ -97,22 +97,11 @@ class QuantityInfo:
     declared_by: tuple[str, ...]
 
 
-class Quantities(DisplayMixin, Mapping[str, QuantityInfo]):
+class Quantities(DisplayMixin, dict[str, QuantityInfo]):
     """Mapping of names to quantities; prints one line for each."""
 
-    def __init__(self, rows: Mapping[str, QuantityInfo]) -> None:
-        self._rows = rows
-
-    def __getitem__(self, name: str) -> QuantityInfo:
-        if name not in self._rows:
-            raise UnknownEntryError(f"{name!r} is no quantity{nearest_hint(name, self._rows)}")
-        return self._rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    def __missing__(self, name: str) -> QuantityInfo:
+        raise UnknownEntryError(f"{name!r} is no quantity{nearest_hint(name, self)}")
 
     def _answer(self) -> Answer:
         def model_names(names: tuple[str, ...]) -> str:

@@ -65,20 +65,15 @@ _HEADER_PACKAGES = {
 }
 
 
-def _find_way_out(headers: Sequence[str]) -> str:
+def _cause(log: str, headers: Sequence[str]) -> str:
+    missing = ", ".join(dict.fromkeys(headers))
     packages = [
         package
         for package, begins in _HEADER_PACKAGES.items()
         if any(each.startswith(begins) for each in headers)
     ]
-    if packages:
-        return f"pip install {' '.join(packages)}, or give its folder (--include FOLDER)"
-    return "give its folder (--include FOLDER)"
-
-
-def _cause(log: str, headers: Sequence[str]) -> str:
-    missing = ", ".join(dict.fromkeys(headers))
-    way_out = _find_way_out(headers)
+    way_out = f"pip install {' '.join(packages)}, or " if packages else ""
+    way_out += "give its folder (--include FOLDER)"
     names = [(m[1], m[2], m[3] or m[4] or m[5]) for m in _UNDEFINED.finditer(log)]
     names = [each for each in names if each[2] != "void"]
     if not names and not missing:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dse.arguments import axis_indices
 from dse.inverse.ranges import answer_attributes, free_quantities, read_value
@@ -22,7 +21,7 @@ from sweeps.certify.borders import NO_BORDER, BorderQuantity, grid_borders
 from sweeps.certify.tolerances import root_axes
 from sweeps.grid.dataset import assemble, axis_coordinates, flag_attributes, read_flag_meanings
 from sweeps.grid.goals import texts_of
-from sweeps.grid.grid import FEASIBLE, Grid
+from sweeps.grid.grid import FEASIBLE, Grid, subgrid
 from symbolic.crossings import MAX_HALVINGS
 from symbolic.errors import DseError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
@@ -30,7 +29,6 @@ from symbolic.ops import (
     Node,
     both,
     constant,
-    interpret_arrays,
     maximum,
     minimum,
     reference,
@@ -102,8 +100,34 @@ def borders_of(
             f"{sizes.CROSSING_MOST:,}): give values of some axes with at=, or fewer quantities "
             "with along="
         )
-    ds = _borders_dataset(case, grid, roots, dims, ways, places)
-    ds.attrs = answer_attributes(
+    result = [grid_borders(grid, roots, dims, way, places) for way in ways]
+    over = ("along", "side", *dims)
+    border, beyond = (np.stack([getattr(r, n) for r in result]) for n in ("border", "case_beyond"))
+    away = np.stack([np.abs(each.border - each.value) for each in result])
+    distance = np.where(beyond == NO_BORDER, math.inf, away)
+    flags = {int(flag): label for flag, label in case.flags.items()}
+    flags = {INFEASIBLE: "not feasible", **flags} if case.name != "feasible" else flags
+    here = subgrid(grid, fixed).evaluate_cases(roots, dims)
+    here = np.nan_to_num(here, nan=INFEASIBLE).astype(np.int16)
+    variables: dict[str, Any] = {
+        case.name: (dims, here, {"long_name": case.text} | flag_attributes(flags, np.int16)),
+        "border": (over, border, {"long_name": "next border"}),
+        "beyond": (
+            over,
+            beyond,
+            {"long_name": f"{case.text} beyond the next border"}
+            | flag_attributes({NO_BORDER: "none", **flags}, np.int16),
+        ),
+        "distance": (over, distance, {"long_name": "distance to the next border"}),
+    }
+    coords: dict[str, Any] = {
+        name: (axis, values[places[axis]], attrs)
+        for name, (axis, values, attrs) in axis_coordinates(grid).items()
+        if axis in dims
+    }
+    units = [grid.model.quantities[way.name].unit or "1" for way in ways]
+    coords |= {"along": [way.name for way in ways], "side": list(SIDES), "unit": ("along", units)}
+    attributes = answer_attributes(
         study,
         f"borders of {case.text}",
         case=case.text,
@@ -111,10 +135,10 @@ def borders_of(
             "intervals without a border are excluded by enclosures, others are halved up to "
             f"{MAX_HALVINGS} times, and borders are located by bisection"
         ),
-        undecided=ds.attrs["undecided"],
+        undecided=sum(each.undecided_gaps for each in result),
         conditions=json.dumps([condition.text for condition in grid.conditions]),
     )
-    ds = ds.squeeze([dim for dim in dims if dim in fixed])
+    ds = assemble(variables, coords, attributes).squeeze([dim for dim in dims if dim in fixed])
     return _add_closed_forms(case, grid, ways, ds) if closed_form else ds
 
 
@@ -136,71 +160,6 @@ def _read_way(grid: Grid, name: str, ends: Any) -> BorderQuantity:
     low, high = (read_value(end, row) for end in ends)
     row.check(np.array([low, high]), f"along: {name}")
     return BorderQuantity(name=name, domain=row.domain, ends=(low, high))
-
-
-def _borders_dataset(
-    case: BorderCase,
-    grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
-    dims: tuple[str, ...],
-    ways: Sequence[BorderQuantity],
-    places: Mapping[str, NDArray[np.int64]],
-) -> xr.Dataset:
-    result = [grid_borders(grid, roots, dims, way, places) for way in ways]
-    over = ("along", "side", *dims)
-    border, beyond = (np.stack([getattr(r, n) for r in result]) for n in ("border", "case_beyond"))
-    away = np.stack([np.abs(each.border - each.value) for each in result])
-    distance = np.where(beyond == NO_BORDER, math.inf, away)
-    flags = {int(flag): label for flag, label in case.flags.items()}
-    flags = {INFEASIBLE: "not feasible", **flags} if case.name != "feasible" else flags
-    here = _cases_at_points(grid, roots, dims, places)
-    variables: dict[str, Any] = {
-        case.name: (dims, here, {"long_name": case.text} | flag_attributes(flags, np.int16)),
-        "border": (over, border, {"long_name": "next border"}),
-        "beyond": (
-            over,
-            beyond,
-            {"long_name": f"{case.text} beyond the next border"}
-            | flag_attributes({NO_BORDER: "none", **flags}, np.int16),
-        ),
-        "distance": (over, distance, {"long_name": "distance to the next border"}),
-    }
-    names = [way.name for way in ways]
-    coords: dict[str, Any] = {
-        name: (along, values[places[along]], attrs)
-        for name, (along, values, attrs) in axis_coordinates(grid).items()
-        if along in dims
-    }
-    units = [grid.model.quantities[name].unit or "1" for name in names]
-    coords |= {"along": names, "side": list(SIDES), "unit": ("along", units)}
-    return assemble(variables, coords, {"undecided": sum(each.undecided_gaps for each in result)})
-
-
-def _cases_at_points(
-    grid: Grid,
-    roots: Mapping[tuple[str, ...], Node],
-    dims: tuple[str, ...],
-    places: Mapping[str, NDArray[np.int64]],
-) -> NDArray[np.int16]:
-    array = np.empty([len(places[dim]) for dim in dims], dtype=np.int16)
-    for key, root in roots.items():
-        label_of = dict(zip(grid.switch_axes, key, strict=True))
-        inside = [
-            np.flatnonzero(places[d] == grid.axes[d].labels.index(label_of[d]))
-            if d in label_of
-            else np.arange(len(places[d]))
-            for d in dims
-        ]
-        cells = np.ix_(*inside)
-        along = {d: places[d][cell] for d, cell in zip(dims, cells, strict=True)}
-        values = {
-            name: np.atleast_1d(leaf.array[tuple(along[axis] for axis in leaf.axes)])
-            for name, leaf in grid.leaves[key].items()
-            if name in references(root)
-        }
-        case = np.nan_to_num(interpret_arrays((root,), values)[0], nan=INFEASIBLE)
-        array[cells] = case if dims else case.item()
-    return array
 
 
 @dataclass(frozen=True, slots=True)

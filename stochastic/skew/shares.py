@@ -220,7 +220,20 @@ class RandomLoads(FixedLoads):
 
     def _counts(self, by_group: bool) -> list[Counts]:
         assert self.nodes is not None
-        return [_join_groups(node) if by_group else node for node in self.nodes[0]]
+        if not by_group:
+            return self.nodes[0]
+        result = []  # counts whose bins are the groups
+        for node in self.nodes[0]:
+            table, bins = node.bins[0], []
+            for count, ((_, size),) in node.kinds:
+                chances = table.chances
+                for _ in range(size - 1):
+                    chances = np.convolve(chances, table.chances)[: self.items + 1]
+                rounding = size * (table.rounding + len(chances))
+                bins.append(CountTable(low=0, chances=chances, copies=count, rounding=rounding))
+            kinds = [(each.copies, ((place, 1),)) for place, each in enumerate(bins)]
+            result.append(replace(node, bins=bins, kinds=kinds))
+        return result
 
     def _columns(self, tile: int) -> tuple[int, int]:
         most = (self.items + self.bins * (tile - 1)) // tile
@@ -230,19 +243,6 @@ class RandomLoads(FixedLoads):
         groups = self.layout.sizes if by_group else np.ones(self.bins, dtype=np.int64)
         most = -(-self.items // tile) + int(groups.max()) - 1
         return -(-self.items // (tile * len(groups))), min(self.items, most)
-
-
-def _join_groups(counts: Counts) -> Counts:
-    """Return counts whose bins are the groups, each with the number of items at most."""
-    table, bins = counts.bins[0], []
-    for count, ((_, size),) in counts.kinds:
-        chances = table.chances
-        for _ in range(size - 1):
-            chances = np.convolve(chances, table.chances)[: counts.items + 1]
-        rounding = size * (table.rounding + len(chances))
-        bins.append(CountTable(low=0, chances=chances, copies=count, rounding=rounding))
-    kinds = [(table.copies, ((place, 1),)) for place, table in enumerate(bins)]
-    return replace(counts, bins=bins, kinds=kinds)
 
 
 def _draw_shares(law: WeightLaw, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
