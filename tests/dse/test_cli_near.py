@@ -163,7 +163,7 @@ threads_per_block = [64, 128]
     assert "no feasible configuration has one over workload" in run(*best, status=1).stderr
 
 
-def test_options_change_the_study_of_which_the_best_is_asked(run: Run) -> None:
+def test_options_change_the_study_of_an_optimum(run: Run) -> None:
     text = Path("study.toml").read_text().replace('machine = "8800gtx"\n', "")
     text += 'machine = ["8800gtx", "gtx280"]\n[best]\nminimize = "time"\nper = ["machine"]\n'
     Path("per.toml").write_text(text)
