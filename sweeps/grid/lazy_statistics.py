@@ -523,7 +523,6 @@ def labels_without_value(grid: Grid, roots: Mapping[tuple[str, ...], Sequence[No
             [constant(both(True, *tests)), reference(name)], key, leaf.axes
         )
         inner = leaf.group.grid
-        (parts,) = inner.evaluate([leaf.group.root], (), [*inner.axes])
         cases: list[tuple[Any, str]] = [
             ((*[slice(None)] * place, [k]), f"{label}: ")
             for place, axis in enumerate(leaf.axes)
@@ -531,6 +530,7 @@ def labels_without_value(grid: Grid, roots: Mapping[tuple[str, ...], Sequence[No
         ]
         for index, label in cases or [((), "")]:
             if allowed[index].any() and not np.isfinite(values[index]).any():
+                (parts,) = inner.evaluate([leaf.group.root], (), [*inner.axes])
                 causes = [
                     text
                     for place, axis in enumerate(leaf.reduced_axes, len(leaf.axes))
