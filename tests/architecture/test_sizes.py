@@ -111,7 +111,7 @@ retries, threads, seconds, bytes that are always there, speeds
     sweeps/cluster/*.py _CONNECT_TIMEOUT _TASKS_PER_THREAD _MIN_TASKS
     stochastic/launch_time/block_counts.py _TAILS _FEW
     sweeps/runtime/resources.py _MIN_CHECKED_BYTES
-    sweeps/sources/grid_proof.py SCAN_POINTS_PER_SECOND
+    sweeps/sources/grid_proof.py SCAN_POINTS_PER_SECOND COVER_POINTS_PER_SECOND
     sweeps/store/*.py RETRIES _READERS _MAX_CONSECUTIVE_FAILURES _TRIES
 limits of what a text may hold
     stochastic/work/parse.py _LONGEST
