@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dse
@@ -120,6 +120,9 @@ ODD = [*SIGNED, -math.inf, math.inf, math.nan, 5e-324, -5e-324, 1e-310, 2.2e-308
     ),
     epsilon=st.sampled_from([0.0, 1e-14, 1e-8, 0.01, 0.5, 7.0]),
 )
+@example(rows=[(5e-324,), (0.0,)], epsilon=0.01)
+@example(rows=[(1.0, -math.inf), (1.0, 5.0)], epsilon=0.01)
+@example(rows=[(0.0, 2.0), (-0.0, 1.0), (-1e-310, 3.0)], epsilon=7.0)
 def test_the_front_of_rounded_points_covers_all_points(
     rows: list[tuple[float, ...]], epsilon: float
 ) -> None:
