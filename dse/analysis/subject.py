@@ -145,8 +145,7 @@ class Subject:
             raise DseError(f"{self.title}: {variants[0].status}")
         inputs = [{**known_quantities(each.counts), **each.inputs} for each in able]
         prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
-        unlimited = prediction.values.get("unlimited_time", prediction.times)  # decides ties
-        order = [int(at) for at in np.lexsort((unlimited, prediction.times))]  # NaN comes last
+        order = np.argsort(prediction.times, kind="stable").tolist()  # NaN comes last
         problems: dict[Any, list[int]] = {}  # variants with other arguments do other work
         for at in sorted(order, key=lambda at: tuple(able[at].arguments.values())):
             if not prediction.status[at]:
