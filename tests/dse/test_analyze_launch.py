@@ -337,9 +337,7 @@ def test_an_answer_with_one_block_says_why_there_is_no_other(run: Run) -> None:
     Path("fixed.cu").write_text(f"__global__ void twice(float* x) {{ {body} }}\n")
     words = ("analyze", "fixed.cu", "--machine", "a100_80", "--grid", "4096")
     text = " ".join(run(*words).stdout.split())
-    assert (
-        "one variant: no other block is answered, such as 32: does other work: 1,048,576 B" in text
-    )
+    assert "one variant: no other block is answered, such as 32: does other work: 524,288 B" in text
     assert "one variant" not in run(*words, "--block", "256").stdout
     gemm = " ".join(run("analyze", str(KERNELS / "gemm.cu"), "--machine", "a100_80").stdout.split())
     assert "one variant: the block is fixed by the code; macros (--define) may vary it" in gemm

