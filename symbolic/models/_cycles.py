@@ -168,15 +168,9 @@ def issued_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_lo
 
 @equation(name="issued_cycles", source="Hong 2012, Eq. 70", symbol="TotalCycles", when=CPU)
 def issued_cycles_cpu(
-    total_insts,
-    fp_fused_insts,
-    fp_vec_insts,
-    fp_vec_fused_insts,
-    dependency_factor,
-    ilp,
-    simd_ilp,
+    total_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, dependency_factor, ilp, simd_ilp,
     imbalance_loss,
-):
+):  # fmt: skip
     """Cycles of all instructions of a thread if units and memory took no time. [cycles]"""
     wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
     scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)

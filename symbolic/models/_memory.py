@@ -53,12 +53,9 @@ def mem_latency(
 
 @equation(source="Hong 2012, Eq. 15", symbol=r"Departure\_delay")
 def departure_delay(
-    departure_delay_uncoalesced,
-    transactions_per_uncoalesced,
-    weight_uncoalesced,
-    departure_delay_coalesced,
-    weight_coalesced,
-):
+    departure_delay_uncoalesced, transactions_per_uncoalesced, weight_uncoalesced,
+    departure_delay_coalesced, weight_coalesced,
+):  # fmt: skip
     """Minimum time between the requests of two warps; 0 without memory instructions. [cycles]"""
     return (
         departure_delay_uncoalesced * transactions_per_uncoalesced * weight_uncoalesced

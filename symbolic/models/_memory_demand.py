@@ -31,15 +31,9 @@ def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread,
 
 @equation(source="Hong 2012, §5.3.3 and §5.3.8", symbol="EffMem")
 def mem_latency(
-    l1_share,
-    l1_latency,
-    l2_share,
-    l2_latency,
-    dram_share,
-    mem_latency_dram,
-    transactions_per_request,
-    mem_insts,
-):
+    l1_share, l1_latency, l2_share, l2_latency, dram_share, mem_latency_dram,
+    transactions_per_request, mem_insts,
+):  # fmt: skip
     """Mean latency of a warp's request: the latencies of its transactions are added. [cycles]
 
     Bytes and latency are both proportional to the number of transactions, so the ratio of bytes to

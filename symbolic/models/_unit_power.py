@@ -141,18 +141,10 @@ def rate_clamped(*rates):
 
 @equation(source="Hong 2012, Eq. 37", symbol=r"\sum SM\_Component")
 def sm_component_power(
-    int_unit_power,
-    fp_unit_power,
-    sfu_unit_power,
-    alu_unit_power,
-    texture_unit_power,
-    const_unit_power,
-    shared_unit_power,
-    register_unit_power,
-    fds_unit_power,
-    l1_unit_power,
+    int_unit_power, fp_unit_power, sfu_unit_power, alu_unit_power, texture_unit_power,
+    const_unit_power, shared_unit_power, register_unit_power, fds_unit_power, l1_unit_power,
     max_power_const_sm,
-):
+):  # fmt: skip
     """Power of one active SM: the sum of the powers of its units, plus a constant. [W]
 
     The maximum powers in Table 8 sum to 5.063 W.

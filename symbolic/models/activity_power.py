@@ -14,15 +14,9 @@ VALIDITY = Validity(statement="energies of accesses are fitted to the machine at
 
 @equation(source="Kandiah 2021 (AccelWattch), Eq. 2: energies of accesses times their rates")
 def access_power(
-    energy_per_l1_access,
-    l1_rate,
-    energy_per_shared_access,
-    shared_rate,
-    energy_per_l2_access,
-    l2_rate,
-    energy_per_dram_access,
-    dram_rate,
-):
+    energy_per_l1_access, l1_rate, energy_per_shared_access, shared_rate, energy_per_l2_access,
+    l2_rate, energy_per_dram_access, dram_rate,
+):  # fmt: skip
     """Power of the accesses to all levels of memory. [W]"""
     near = energy_per_l1_access * l1_rate + energy_per_shared_access * shared_rate
     return near + energy_per_l2_access * l2_rate + energy_per_dram_access * dram_rate
@@ -30,18 +24,9 @@ def access_power(
 
 @equation(source="Kandiah 2021 (AccelWattch), constant, idle SM and active SM power")
 def power(
-    constant_power,
-    idle_sm_power,
-    mean_busy_sms,
-    pipeline_power,
-    pipeline_duty,
-    core_clock,
-    nominal_clock,
-    memory_clock_power,
-    memory_clock,
-    nominal_memory_clock,
-    access_power,
-):
+    constant_power, idle_sm_power, mean_busy_sms, pipeline_power, pipeline_duty, core_clock,
+    nominal_clock, memory_clock_power, memory_clock, nominal_memory_clock, access_power,
+):  # fmt: skip
     """Power of the run. [W]"""
     cores = (idle_sm_power * mean_busy_sms + pipeline_power * pipeline_duty) * core_clock
     memory = memory_clock_power * (memory_clock / nominal_memory_clock)

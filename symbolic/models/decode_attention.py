@@ -113,15 +113,9 @@ decode_group_block_time_fp8 = decode_group_block_time.copy_as(
     source="a lone block of one head waits for its keys; blocks for a group run in pairs or alone"
 )
 def decode_lone_time(
-    decode_per_head,
-    decode_head_latency,
-    decode_key_time,
-    decode_longest_keys,
-    decode_splits,
-    head_dim,
-    decode_group_block_time,
-    kv_element_bytes,
-):
+    decode_per_head, decode_head_latency, decode_key_time, decode_longest_keys, decode_splits,
+    head_dim, decode_group_block_time, kv_element_bytes,
+):  # fmt: skip
     """Time of a block of the longest context on an idle machine. [s]"""
     keys = 2 * decode_key_time * decode_longest_keys / decode_splits * (head_dim / 128)
     group = decode_group_block_time * (2 / kv_element_bytes)
@@ -130,16 +124,9 @@ def decode_lone_time(
 
 @equation(source="by definition")
 def decode_blocks_time(
-    decode_per_head,
-    decode_rows,
-    n_sms,
-    decode_head_block_time,
-    decode_key_time,
-    decode_keys,
-    decode_splits,
-    head_dim,
-    decode_group_block_time,
-):
+    decode_per_head, decode_rows, n_sms, decode_head_block_time, decode_key_time, decode_keys,
+    decode_splits, head_dim, decode_group_block_time,
+):  # fmt: skip
     """Time of all blocks that a multiprocessor runs. [s]"""
     keys = decode_key_time * decode_keys / decode_splits * (head_dim / 128)
     single = decode_head_block_time + keys
@@ -168,16 +155,9 @@ def decode_dram_time(decode_bytes, decode_miss_share, l2_size, mem_bandwidth, de
 
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def decode_floor(
-    batch,
-    heads,
-    decode_keys,
-    head_dim,
-    tensor_fp8_flops,
-    tensor_bf16_flops,
-    decode_bytes,
-    l2_size,
+    batch, heads, decode_keys, head_dim, tensor_fp8_flops, tensor_bf16_flops, decode_bytes, l2_size,
     mem_bandwidth,
-):
+):  # fmt: skip
     """Lower bound on the time, from the printed rate and the printed bandwidth. [s]"""
     operations = 4 * batch * heads * decode_keys * head_dim
     rate = maximum(tensor_fp8_flops, tensor_bf16_flops)
@@ -196,13 +176,9 @@ def decode_merge_time(
 
 @equation(source="joined as right angles are, because none hides the others completely")
 def time(
-    decode_start_time,
-    decode_lone_time,
-    decode_blocks_time,
-    decode_dram_time,
-    decode_merge_time,
+    decode_start_time, decode_lone_time, decode_blocks_time, decode_dram_time, decode_merge_time,
     decode_floor,
-):
+):  # fmt: skip
     """Run time. [s]"""
     squares = power(decode_lone_time, 2) + power(decode_blocks_time, 2) + power(decode_dram_time, 2)
     return maximum(decode_start_time + sqrt(squares) + decode_merge_time, decode_floor)

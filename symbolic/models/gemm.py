@@ -394,18 +394,9 @@ def gemm_operations(product_rows, product_columns, product_depth):
 
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def gemm_floor(
-    gemm_operations,
-    gemm_peak,
-    core_clock,
-    boost_clock,
-    n_sms,
-    rated_sms,
-    weight_bytes,
-    activation_bytes,
-    result_bytes,
-    l2_size,
-    mem_bandwidth,
-):
+    gemm_operations, gemm_peak, core_clock, boost_clock, n_sms, rated_sms, weight_bytes,
+    activation_bytes, result_bytes, l2_size, mem_bandwidth,
+):  # fmt: skip
     """Lower bound on the time, from the printed rate at this clock and the bandwidth. [s]"""
     beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
     peak = gemm_peak * (core_clock / boost_clock) * (n_sms / rated_sms)
@@ -415,14 +406,9 @@ def gemm_floor(
 
 @equation(source="sum of what is not overlapped, joined with the power limit; floor")
 def time(
-    gemm_start_time,
-    gemm_cast_time,
-    product_time,
-    gemm_output_time,
-    gemm_operations,
-    gemm_limited_cost,
-    gemm_floor,
-):
+    gemm_start_time, gemm_cast_time, product_time, gemm_output_time, gemm_operations,
+    gemm_limited_cost, gemm_floor,
+):  # fmt: skip
     """Run time. [s]"""
     total = gemm_start_time + gemm_cast_time + product_time + gemm_output_time
     limited = power(total, 4) + power(gemm_operations * gemm_limited_cost, 4)
@@ -446,15 +432,9 @@ def time_high(time, gemm_error_high):
     flags={0: "start", 1: "tensor", 2: "memory", 3: "tiles", 4: "output", 5: "power"},
 )
 def gemm_bound(
-    gemm_start_time,
-    gemm_cast_time,
-    gemm_operations,
-    gemm_rate,
-    gemm_limited_cost,
-    gemm_dram_time,
-    product_time,
-    gemm_output_time,
-):
+    gemm_start_time, gemm_cast_time, gemm_operations, gemm_rate, gemm_limited_cost, gemm_dram_time,
+    product_time, gemm_output_time,
+):  # fmt: skip
     """Largest part of the time: start, tensor units, DRAM, tiles, results or the power limit.
 
     The part of the tiles is what padding, operands and the last wave add to tensor units or DRAM.
@@ -474,18 +454,9 @@ def gemm_bound(
 
 @equation(source="by definition; operations are divided out of each term")
 def gemm_efficiency(
-    product_cost,
-    gemm_start_time,
-    gemm_cast_time,
-    gemm_operations,
-    product_columns,
-    product_depth,
-    gemm_cast_bytes,
-    gemm_output_rate,
-    gemm_limited_cost,
-    gemm_floor,
-    gemm_peak,
-):
+    product_cost, gemm_start_time, gemm_cast_time, gemm_operations, product_columns, product_depth,
+    gemm_cast_bytes, gemm_output_rate, gemm_limited_cost, gemm_floor, gemm_peak,
+):  # fmt: skip
     """Operations per second divided by the printed rate. [ratio]"""
     start = (gemm_start_time + gemm_cast_time) / gemm_operations
     output = (1 / product_depth + gemm_cast_bytes / (2 * product_columns)) / gemm_output_rate
@@ -520,16 +491,9 @@ def gemm_idle_power(board_power, gemm_idle_power_share):
 
 @equation(source="Choi 2013, energy roofline: power of operations and of bytes; fitted to a B200")
 def gemm_power_ratio(
-    gemm_launch_power_share,
-    gemm_compute_power_share,
-    gemm_operations,
-    gemm_peak,
-    gemm_memory_power_share,
-    gemm_moved_bytes,
-    mem_bandwidth,
-    time,
-    gemm_idle_power_share,
-):
+    gemm_launch_power_share, gemm_compute_power_share, gemm_operations, gemm_peak,
+    gemm_memory_power_share, gemm_moved_bytes, mem_bandwidth, time, gemm_idle_power_share,
+):  # fmt: skip
     """Power demand beyond idle power, at full clocks, over what board_power leaves. [ratio]"""
     compute = gemm_compute_power_share * divide(gemm_operations, gemm_peak, at_zero=0.0)
     work = compute + gemm_memory_power_share * gemm_moved_bytes / mem_bandwidth

@@ -22,16 +22,9 @@ RULES = ("fp_div_insts + int_mul_insts + int_div_insts + int_mod_insts <= comp_i
 
 @equation(source="Hong 2012, Eq. 30 and Table 6", symbol=r"M\_Factor")
 def comp_factor(
-    total_insts,
-    fp_div_insts,
-    fp_div_factor,
-    int_mul_insts,
-    int_mul_factor,
-    int_div_insts,
-    int_div_factor,
-    int_mod_insts,
-    int_mod_factor,
-):
+    total_insts, fp_div_insts, fp_div_factor, int_mul_insts, int_mul_factor, int_div_insts,
+    int_div_factor, int_mod_insts, int_mod_factor,
+):  # fmt: skip
     """Mean of M_Factor over all instructions; 1 if all are simple. [ratio]"""
     divisions = fp_div_insts * (fp_div_factor - 1) + int_div_insts * (int_div_factor - 1)
     others = int_mul_insts * (int_mul_factor - 1) + int_mod_insts * (int_mod_factor - 1)

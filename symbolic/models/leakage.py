@@ -27,15 +27,9 @@ def thermal_voltage(temperature):
 
 @equation(source="Hong 2012, Eq. 34", symbol=r"\hat{I}_{leak}")
 def leakage_current(
-    leakage_scale,
-    voltage_leakage_slope,
-    supply_voltage,
-    nominal_supply_voltage,
-    thermal_voltage,
-    threshold_voltage,
-    offset_voltage,
-    subthreshold_swing,
-):
+    leakage_scale, voltage_leakage_slope, supply_voltage, nominal_supply_voltage, thermal_voltage,
+    threshold_voltage, offset_voltage, subthreshold_swing,
+):  # fmt: skip
     """Leakage current of one transistor that is off; ``leakage_scale`` is μ₀ C_OX W/L. [A]"""
     raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
     drained = 1 - exp(-(supply_voltage / thermal_voltage))

@@ -205,16 +205,9 @@ def moe_routed_time(tokens, topk, ranks, rank_experts, chosen_rows, *others):
 
 @equation(source=f"sums, casts, activation and sort move activations several times; {DATA}")
 def moe_traffic_time(
-    tokens,
-    topk,
-    hidden,
-    moe_inner_size,
-    moe_rank_tokens,
-    moe_traffic,
-    moe_token_traffic,
-    moe_pair_time,
-    mem_bandwidth,
-):
+    tokens, topk, hidden, moe_inner_size, moe_rank_tokens, moe_traffic, moe_token_traffic,
+    moe_pair_time, mem_bandwidth,
+):  # fmt: skip
     """Time around the products: a rank's activations, and the tokens of all ranks. [s]"""
     elements = moe_rank_tokens * (hidden + moe_inner_size) * moe_traffic
     moved = 2 * (elements + tokens * hidden * moe_token_traffic)
@@ -229,16 +222,9 @@ def moe_operations(moe_rank_tokens, hidden, moe_inner_size, moe_up_matrices):
 
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def moe_floor(
-    moe_operations,
-    moe_peak,
-    moe_occupied_experts,
-    hidden,
-    moe_inner_size,
-    moe_up_matrices,
-    moe_element_bytes,
-    l2_size,
-    mem_bandwidth,
-):
+    moe_operations, moe_peak, moe_occupied_experts, hidden, moe_inner_size, moe_up_matrices,
+    moe_element_bytes, l2_size, mem_bandwidth,
+):  # fmt: skip
     """Lower bound on the time, from the machine's printed rate and bandwidth. [s]"""
     elements = moe_occupied_experts * hidden * moe_inner_size * (moe_up_matrices + 1)
     beyond = maximum(elements * moe_element_bytes - l2_size, 0)
@@ -248,15 +234,9 @@ def moe_floor(
 
 @equation(source="sum of what follows one after the other, and no less than the floor")
 def time(
-    moe_start_time,
-    moe_cast_time,
-    moe_activation_time,
-    moe_padding_time,
-    moe_rank_experts,
-    moe_products_time,
-    moe_traffic_time,
-    moe_floor,
-):
+    moe_start_time, moe_cast_time, moe_activation_time, moe_padding_time, moe_rank_experts,
+    moe_products_time, moe_traffic_time, moe_floor,
+):  # fmt: skip
     """Run time of one rank. [s]"""
     starts = moe_start_time + moe_cast_time + moe_activation_time
     experts = moe_padding_time * moe_rank_experts

@@ -138,15 +138,9 @@ def prefill_score_time(prefill_dim, n_sms, prefill_rate, prefill_softmax_cycles,
 
 @equation(source=FLASH)
 def prefill_mean_time(
-    batch,
-    heads,
-    n_sms,
-    prefill_block_time,
-    prefill_tiles,
-    prefill_score_time,
-    prefill_scores,
+    batch, heads, n_sms, prefill_block_time, prefill_tiles, prefill_score_time, prefill_scores,
     prefill_masked_scores,
-):
+):  # fmt: skip
     """Time of all blocks, divided evenly among the multiprocessors. [s]"""
     scores = prefill_score_time * (prefill_scores + prefill_masked_scores)
     return batch * heads * (prefill_block_time * prefill_tiles + scores) / n_sms
@@ -154,14 +148,9 @@ def prefill_mean_time(
 
 @equation(source=FLASH)
 def prefill_longest_time(
-    longest_prompt,
-    prefill_block_time,
-    prefill_score_time,
-    prefill_keys,
-    prefill_late_tiles,
-    prefill_diagonal_keys,
-    prefill_edge_keys,
-):
+    longest_prompt, prefill_block_time, prefill_score_time, prefill_keys, prefill_late_tiles,
+    prefill_diagonal_keys, prefill_edge_keys,
+):  # fmt: skip
     """Time of the block of the last queries. [s]"""
     windowed = prefill_keys + TILE + prefill_edge_keys
     causal = prefill_keys + prefill_diagonal_keys
@@ -193,16 +182,9 @@ def prefill_operations(batch, heads, head_dim, prefill_scores):
 
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def prefill_floor(
-    prefill_operations,
-    prefill_peak,
-    batch,
-    seq_len,
-    heads,
-    kv_heads,
-    head_dim,
-    l2_size,
+    prefill_operations, prefill_peak, batch, seq_len, heads, kv_heads, head_dim, l2_size,
     mem_bandwidth,
-):
+):  # fmt: skip
     """Lower bound on the time, from the machine's printed rate and bandwidth. [s]"""
     moved = 4 * batch * seq_len * head_dim * (heads + kv_heads)
     compute = divide(prefill_operations, prefill_peak, at_zero=math.inf)
@@ -211,13 +193,9 @@ def prefill_floor(
 
 @equation(source="sum of what follows one after the other, and no less than the floor")
 def time(
-    prefill_start_time,
-    prefill_cast_time,
-    prefill_blocks_time,
-    prefill_bytes,
-    mem_bandwidth,
+    prefill_start_time, prefill_cast_time, prefill_blocks_time, prefill_bytes, mem_bandwidth,
     prefill_floor,
-):
+):  # fmt: skip
     """Run time. [s]"""
     starts = prefill_start_time + prefill_cast_time
     return maximum(starts + prefill_blocks_time + prefill_bytes / mem_bandwidth, prefill_floor)

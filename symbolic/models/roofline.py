@@ -104,14 +104,9 @@ l1_roof = bandwidth_flops.copy_as("l1_roof", "l1_intensity", "l1_bandwidth")
 
 @equation(source="Williams 2009, ceilings, for a mix of pipes")
 def pipe_roof(
-    work_flops,
-    vector_flops,
-    vector_fp64_flops,
-    tensor_flops,
-    fp32_ceiling,
-    fp64_ceiling,
+    work_flops, vector_flops, vector_fp64_flops, tensor_flops, fp32_ceiling, fp64_ceiling,
     tensor_ceiling,
-):
+):  # fmt: skip
     """Operations per second if only the pipe that takes longest limited the kernel. [1/s]"""
     single = (vector_flops - vector_fp64_flops) / fp32_ceiling
     tensor = where(tensor_flops > 0, divide(tensor_flops, tensor_ceiling, at_zero=math.inf), 0.0)

@@ -69,13 +69,9 @@ def shared_mem_padding(
     name="shared_mem_padding", source="Ma 2014, §V, by NVIDIA's occupancy calculator", when=CUDA
 )
 def shared_mem_padding_cuda(
-    shared_mem_per_sm,
-    shared_mem_needed,
-    shared_mem_allocation_unit,
-    reserved_shared_mem_per_block,
-    most_blocks_per_sm,
-    automatic_blocks_per_sm,
-):
+    shared_mem_per_sm, shared_mem_needed, shared_mem_allocation_unit, reserved_shared_mem_per_block,
+    most_blocks_per_sm, automatic_blocks_per_sm,
+):  # fmt: skip
     """Smallest extra shared memory with which at most ``most_blocks_per_sm`` are active. [B]
 
     Memory is allocated in units. The request is one byte more than the largest number of units with

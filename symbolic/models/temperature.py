@@ -38,13 +38,9 @@ def access_intensity(mem_insts, comp_insts):
 
 @equation(source="Hong 2012, Eq. 53", symbol=r"Max\_temp", when=CORRECTED)
 def max_temperature(
-    idle_temperature,
-    temperature_per_watt,
-    runtime_power,
-    temperature_offset,
-    temperature_per_intensity,
-    access_intensity,
-):
+    idle_temperature, temperature_per_watt, runtime_power, temperature_offset,
+    temperature_per_intensity, access_intensity,
+):  # fmt: skip
     """Temperature that a long run reaches. [°C]
 
     Correction: the sum of Eq. 53 is the rise above the idle temperature. ``runtime_power`` is the
@@ -56,12 +52,9 @@ def max_temperature(
 
 @equation(name="max_temperature", source="Hong 2012, Eq. 53", symbol=r"Max\_temp", when=PRINTED)
 def max_temperature_printed(
-    temperature_per_watt,
-    runtime_power,
-    temperature_offset,
-    temperature_per_intensity,
+    temperature_per_watt, runtime_power, temperature_offset, temperature_per_intensity,
     access_intensity,
-):
+):  # fmt: skip
     """Temperature that a long run reaches, as printed. [°C]"""
     rise = temperature_per_watt * runtime_power + temperature_offset
     return rise + temperature_per_intensity * access_intensity
