@@ -73,7 +73,7 @@ def test_numbers_that_follow_from_a_machine_are_first_guesses() -> None:
     time = dse.evaluate(**known, m=m, n=n, k=k, dtype="bf16", outputs=["time"], **true).time.values
     result = dse.calibrate({"m": m, "n": n, "k": k, "time": time}, set={"dtype": "bf16"}, **known)
     # the fit stays near the first guesses where rows allow
-    assert result.set["gemm_dram_share"] == pytest.approx(0.803, rel=1e-3)
+    assert result.set["gemm_dram_share"] == pytest.approx(0.811, rel=1e-3)
     for name, value in true.items():
         assert result.set[name] == pytest.approx(value, rel=0.02)
 

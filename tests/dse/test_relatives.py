@@ -64,6 +64,7 @@ def test_a_value_that_is_given_replaces_an_assumed_one() -> None:
     given |= {"bandwidth_share": 0.8, "l1_bytes_per_cycle": 128, "start_up_time": 0}
     given |= {"seconds_per_joule": 0, "instruction_energy": 0, "dispatch_cycles": 1}
     given |= {"l2_byte_energy": 0, "dram_byte_energy": 0}
+    given |= {"lowest_voltage_ratio": 1, "voltage_rise": 0, "idle_power_share": 0.2}
     ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, **given)
     assert "assumed" not in ds.attrs
     assert "interval" not in ds.time.attrs
@@ -367,7 +368,7 @@ def test_a_suite_under_a_limit_competes_with_the_error_of_the_model() -> None:
     assert answer.chance.values.tolist() == expected.chance.values.tolist()
     free = made.chances(minimize=goal.format("time"))
     assert (free.regret.values != answer.regret.values).any()
-    fast = made.chances(minimize=goal.format("time"), where="time <= 0.2 ms")
+    fast = made.chances(minimize=goal.format("time"), where="time <= 0.17 ms")
     assert fast.machine.values.tolist() == ["h100_sxm"]
 
 
@@ -522,8 +523,10 @@ def test_an_axis_without_effect_is_noted(two_workloads: str) -> None:
 def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
     both = study(machine=None, axes={"machine": ["a100_40", "l4"]})
     assert {row.entry for row in both._parts.assumed} == {"a100_40", "l4"}
-    dispatch, start, share = dse.explain(both, machine="a100_40").assumed
+    dispatch, energy, *voltages, start, share = dse.explain(both, machine="a100_40").assumed
     assert dispatch.startswith("dispatch_cycles of a100_40 = 1.19 cycles, as h100_sxm, ± 50 %")
+    assert energy.startswith("l2_byte_energy of a100_40 = 56 pJ, as h100_sxm, ± 40 %")
+    assert [each.split()[0] for each in voltages] == ["lowest_voltage_ratio", "voltage_rise"]
     assert start.startswith("start_up_time of a100_40 = 3.5 µs, as h100_sxm, ± 50 %")
     assert share.startswith("bandwidth_share of a100_40 = 0.87")
     assert len(dse.explain(both, machine="l4").assumed) > 3
