@@ -84,7 +84,7 @@ def test_a_study_of_blocks_keeps_the_threads_of_a_grid_of_two_dimensions(
         outputs=["blocks", "launch_bytes", "time"],
     )
     assert (ds.blocks.values * sizes).tolist() == [4096 * 4096] * len(sizes)
-    assert ds.launch_bytes.values.tolist() == [8 * 4096 * 4096] * len(sizes)
+    assert ds.launch_bytes.values.tolist() == [4 * 4096 * 4096] * len(sizes)
     assert ds.time.max() < 1.5 * ds.time.min()
 
 
