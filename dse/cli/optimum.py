@@ -87,7 +87,7 @@ def compile_search_in_background() -> AbstractContextManager[object]:
     """Let a second process compile a part of the search, if the search is not in the cache."""
     program = "from sweeps.bounds.search import parts; parts()"
     return compile_in_background(
-        program, waited_functions=("enclose", "relax"), first_function="dig"
+        program, waited_functions=("enclose", "relax"), first_function="search_depth_first"
     )
 
 

@@ -38,7 +38,7 @@ from dataclasses import replace
 from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
-from symbolic.ops import ceil, divide, equal, maximum, minimum, sqrt, where
+from symbolic.ops import both, ceil, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 VALIDITY = Validity(
@@ -60,7 +60,9 @@ LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:], "power")
 LIMITS = {**UNITS, "latency": "latency_bound_time", "power": "power_bound_time"}
 
 # a machine whose board power is unknown has no limit
-RULES = ("(seconds_per_joule <= 0 or power_limit_share > idle_power_share * voltage_square)",)
+RULES = (
+    "(seconds_per_joule <= 0 or power_limit_share > idle_power_share * lowest_voltage_square)",
+)
 
 FAMILIES = (
     Family(of="limiting_time", terms=LIMITS, largest=True),
@@ -214,10 +216,17 @@ def atomic_time(counted_warps, atomic_words, atomic_bytes, atomic_cycles, core_c
 
 
 @equation(source="NV-DVFS-Benchmark, P100: a lowest voltage, and a straight line above it")
-def voltage_square(lowest_voltage_ratio, voltage_rise, core_clock, boost_clock):
-    """Square of the voltage, of that at the boost clock. [ratio]"""
-    voltage = maximum(1 - voltage_rise * (1 - core_clock / boost_clock), lowest_voltage_ratio)
-    return voltage * voltage
+def voltage_square(lowest_voltage_square, voltage_rise, core_clock, boost_clock):
+    """Square of the ratio of the voltage to that at the boost clock. [ratio]"""
+    voltage = maximum(1 - voltage_rise * (1 - core_clock / boost_clock), 0)
+    return maximum(voltage * voltage, lowest_voltage_square)
+
+
+@equation(source="by definition; a line that is too flat does not reach the lowest voltage")
+def lowest_voltage_square(lowest_voltage_ratio, voltage_rise):
+    """Square of the ratio of the lowest voltage to that at the boost clock. [ratio]"""
+    lowest = maximum(lowest_voltage_ratio, 1 - voltage_rise)
+    return lowest * lowest
 
 
 @equation(source="Choi 2013, energy roofline: operations and bytes; no tensor units")
@@ -234,41 +243,43 @@ def dynamic_energy(
 def full_clock_time(
     dynamic_energy, seconds_per_joule, power_limit_share, idle_power_share, voltage_square
 ):
-    """Time in which the power limit allows the energy of the launch at the core clock. [s]"""
+    """Shortest time at the core clock in which the launch stays within the power limit. [s]"""
     left = maximum(power_limit_share - idle_power_share * voltage_square, 0)
     needed = dynamic_energy * seconds_per_joule
     return where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
 
 
 @equation(source="NV-DVFS-Benchmark, P100: the highest clock of the lowest voltage")
-def low_voltage_clock(lowest_voltage_ratio, voltage_rise, boost_clock):
+def low_voltage_clock(lowest_voltage_square, voltage_rise, boost_clock):
     """Core clock up to which the voltage is the lowest. [Hz]"""
-    return boost_clock * (1 - divide(1 - lowest_voltage_ratio, voltage_rise, at_zero=0.0))
+    fall = divide(1 - sqrt(lowest_voltage_square), voltage_rise, at_zero=0.0)
+    return boost_clock * maximum(1 - fall, 0)
 
 
 @equation(source="all units but the L2 cache and DRAM have the core clock")
 def core_time(
     issue_time, fp_time, fp64_time, int_time, special_time, l1_time, tensor_time, dispatch_time,
-    latency_bound_time,
+    atomic_time,
 ):  # fmt: skip
-    """Time if only units with the core clock, and latency, limited the kernel. [s]"""
+    """Time of the busiest unit with the core clock. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
-    busiest = maximum(cores, maximum(l1_time, dispatch_time))
-    return sqrt(busiest * busiest + latency_bound_time * latency_bound_time)
+    return maximum(maximum(cores, l1_time), maximum(dispatch_time, atomic_time))
 
 
 @equation(source="Choi 2014, power cap, at the highest clock of the lowest voltage")
 def low_voltage_time(
-    core_time, core_clock, low_voltage_clock, dynamic_energy, lowest_voltage_ratio, voltage_square,
-    seconds_per_joule, power_limit_share, idle_power_share,
+    start_up_time, throughput_time, core_time, latency_bound_time, core_clock, low_voltage_clock,
+    dynamic_energy, voltage_square, lowest_voltage_square, seconds_per_joule, power_limit_share,
+    idle_power_share,
 ):  # fmt: skip
     """Time at the lowest voltage of the board, within the power limit. [s]"""
-    lowest = lowest_voltage_ratio * lowest_voltage_ratio
-    left = maximum(power_limit_share - idle_power_share * lowest, 0)
-    needed = dynamic_energy * (lowest / voltage_square) * seconds_per_joule
+    slower = maximum(divide(core_clock, low_voltage_clock, at_zero=math.inf), 1)
+    busiest, latency = maximum(throughput_time, core_time * slower), latency_bound_time * slower
+    left = maximum(power_limit_share - idle_power_share * lowest_voltage_square, 0)
+    needed = dynamic_energy * (lowest_voltage_square / voltage_square) * seconds_per_joule
     limited = where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
-    return maximum(core_time * maximum(core_clock / low_voltage_clock, 1), limited)
+    return maximum(start_up_time + sqrt(busiest * busiest + latency * latency), limited)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
@@ -344,7 +355,7 @@ def latency_bound_time(repetitions, warp_cycles, core_clock):
     return repetitions * warp_cycles / core_clock
 
 
-@equation(source="joined as right angles are; a sum errs more on kernels left out")
+@equation(source="root of the sum of squares; a sum errs more on kernels left out")
 def unlimited_time(start_up_time, throughput_time, latency_bound_time):
     """Run time without a power limit. [s]"""
     both = throughput_time * throughput_time + latency_bound_time * latency_bound_time
@@ -371,13 +382,15 @@ def power_bound_time(unlimited_time, power_time):
 
 @equation(source="Choi 2013, energy roofline: dynamic energy and idle power")
 def average_power(
-    dynamic_energy, time, idle_power_share, voltage_square, board_power, power_limit_share,
-    seconds_per_joule,
+    dynamic_energy, time, unlimited_time, full_clock_time, low_voltage_time, idle_power_share,
+    voltage_square, lowest_voltage_square, board_power, power_limit_share, seconds_per_joule,
 ):  # fmt: skip
     """Mean power of the board during the launch, at most its limit. [W]"""
+    is_lowest = both(time > unlimited_time, low_voltage_time < full_clock_time)
+    change = where(is_lowest, lowest_voltage_square / voltage_square, 1.0)
     idle_power = idle_power_share * voltage_square * board_power
     limit = divide(power_limit_share, seconds_per_joule, at_zero=math.inf)
-    return minimum(idle_power + divide(dynamic_energy, time, at_zero=0.0), limit)
+    return minimum(change * (idle_power + divide(dynamic_energy, time, at_zero=0.0)), limit)
 
 
 @equation(source="by definition")

@@ -124,7 +124,7 @@ def main(folder: Path) -> None:
     assert set(json.loads(built)) == RUN_NAMES
     # Of the two parts of the search one is asked for, and waited for; then both are there.
     before = len(list(code.iterdir()))
-    assert program(SEARCH, cache) == ["dig enclose"]
+    assert program(SEARCH, cache) == ["search_depth_first enclose"]
     assert len(list(code.iterdir())) == before + 3
     stored = [*run, str(folder / "b.zarr")]
     for arguments, heavy in ((stored, ["zarr"]), (stored, []), (proof, [])):

@@ -122,7 +122,7 @@ def test_what_a_machine_compiles_it_compiles_once(cache, tmp_path):
     proof = ["optimum", example, "--method", "certified"]
     *_, built = program(COMPILED, cache, *run, str(tmp_path / "a.zarr"))
     assert set(json.loads(built)) <= RUN_NAMES
-    assert program(SEARCH, cache) in (["dig enclose"], [""])
+    assert program(SEARCH, cache) in (["search_depth_first enclose"], [""])
     assert program(SEARCH, cache) == [""]
     stored = [*run, str(tmp_path / "b.zarr")]
     for arguments, heavy in ((stored, ["zarr"]), (stored, []), (proof, [])):
