@@ -12,13 +12,13 @@ to 11 %, but the choices in two tuning spaces get worse: the 90th percentile of 
 instead of 1.11.
 
 The power limit of the board lengthens a launch only if the launch would draw more. Then the board
-keeps its clock, and the time is the energy of instructions and bytes over the power that idle power
-leaves; or it takes the highest clock of its lowest voltage. The faster of both counts. Tensor units
-are not counted (see ``gemm``). Energy and idle power are proportional to the square of the voltage,
-which falls with the core clock. With the two numbers of a P100 and its idle power, the power of 30
-kernels at four clocks follows from that at the top clock with an error of 2 % (median; 14 % at a
-constant voltage), and the clock of least energy costs 0.3 % more than the best one. Other machines
-are assumed to be like it.
+lowers its clock and voltage, or waits: the time is the shortest at five voltages, each with its
+highest clock, in which idle power leaves enough for the energy of instructions and bytes. Tensor
+units are not counted (see ``gemm``). Energy and idle power are proportional to the square of the
+voltage, which falls with the core clock. With the two numbers of a P100 and its idle power, the
+power of 30 kernels at four clocks follows from that at the top clock with an error of 2 % (median;
+14 % at a constant voltage), and the clock of least energy costs 0.3 % more than the best one. Other
+machines are assumed to be like it.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile lacks have
 defaults that add no cost: the bytes of a cache default to the bytes of the next lower level.
@@ -38,7 +38,7 @@ from dataclasses import replace
 from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
-from symbolic.ops import both, ceil, divide, equal, maximum, minimum, sqrt, where
+from symbolic.ops import ceil, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 VALIDITY = Validity(
@@ -58,6 +58,9 @@ UNITS = {
 #: last.
 LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:], "power")
 LIMITS = {**UNITS, "latency": "latency_bound_time", "power": "power_bound_time"}
+
+#: Voltages at which a board at its limit may run: 0 is the lowest, 1 that of the core clock.
+VOLTAGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 # a machine whose board power is unknown has no limit
 RULES = (
@@ -239,23 +242,6 @@ def dynamic_energy(
     return voltage_square * (launch_warps * warp_size * total_insts * instruction_energy + moved)
 
 
-@equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
-def full_clock_time(
-    dynamic_energy, seconds_per_joule, power_limit_share, idle_power_share, voltage_square
-):
-    """Shortest time at the core clock in which the launch stays within the power limit. [s]"""
-    left = maximum(power_limit_share - idle_power_share * voltage_square, 0)
-    needed = dynamic_energy * seconds_per_joule
-    return where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
-
-
-@equation(source="NV-DVFS-Benchmark, P100: the highest clock of the lowest voltage")
-def low_voltage_clock(lowest_voltage_square, voltage_rise, boost_clock):
-    """Core clock up to which the voltage is the lowest. [Hz]"""
-    fall = divide(1 - sqrt(lowest_voltage_square), voltage_rise, at_zero=0.0)
-    return boost_clock * maximum(1 - fall, 0)
-
-
 @equation(source="all units but the L2 cache and DRAM have the core clock")
 def core_time(
     issue_time, fp_time, fp64_time, int_time, special_time, l1_time, tensor_time, dispatch_time,
@@ -265,21 +251,6 @@ def core_time(
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     return maximum(maximum(cores, l1_time), maximum(dispatch_time, atomic_time))
-
-
-@equation(source="Choi 2014, power cap, at the highest clock of the lowest voltage")
-def low_voltage_time(
-    start_up_time, throughput_time, core_time, latency_bound_time, core_clock, low_voltage_clock,
-    dynamic_energy, voltage_square, lowest_voltage_square, seconds_per_joule, power_limit_share,
-    idle_power_share,
-):  # fmt: skip
-    """Time at the lowest voltage of the board, within the power limit. [s]"""
-    slower = maximum(divide(core_clock, low_voltage_clock, at_zero=math.inf), 1)
-    busiest, latency = maximum(throughput_time, core_time * slower), latency_bound_time * slower
-    left = maximum(power_limit_share - idle_power_share * lowest_voltage_square, 0)
-    needed = dynamic_energy * (lowest_voltage_square / voltage_square) * seconds_per_joule
-    limited = where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
-    return maximum(start_up_time + sqrt(busiest * busiest + latency * latency), limited)
 
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
@@ -362,10 +333,29 @@ def unlimited_time(start_up_time, throughput_time, latency_bound_time):
     return start_up_time + sqrt(both)
 
 
-@equation(source="Choi 2014, power cap: the faster of two ways to keep the limit")
-def power_time(full_clock_time, low_voltage_time):
+@equation(source="Choi 2014, power cap: the fastest of five voltages, each with its highest clock")
+def power_time(
+    start_up_time, throughput_time, core_time, latency_bound_time, core_clock, boost_clock,
+    dynamic_energy, voltage_square, lowest_voltage_square, voltage_rise, seconds_per_joule,
+    power_limit_share, idle_power_share,
+):  # fmt: skip
     """Time in which the power limit of the board allows the energy of the launch. [s]"""
-    return minimum(full_clock_time, low_voltage_time)
+    highest, lowest, result = sqrt(voltage_square), sqrt(lowest_voltage_square), math.inf
+    for share in VOLTAGES:
+        voltage = lowest + share * (highest - lowest)
+        square = voltage * voltage
+        left = maximum(power_limit_share - idle_power_share * square, 0)
+        needed = dynamic_energy * (square / voltage_square) * seconds_per_joule
+        limited = where(needed > 0, divide(needed, left, at_zero=math.inf), 0.0)
+        if share < 1:
+            clock = 1 - divide(1 - voltage, voltage_rise, at_zero=0.0)
+            slower = maximum(core_clock / (boost_clock * maximum(clock, 1e-3)), 1)
+            busiest = maximum(throughput_time, core_time * slower)
+            latency = latency_bound_time * slower
+            slow = start_up_time + sqrt(busiest * busiest + latency * latency)
+            limited = maximum(slow, limited)
+        result = minimum(result, limited)
+    return result
 
 
 @equation(source="Choi 2014, power cap")
@@ -382,15 +372,13 @@ def power_bound_time(unlimited_time, power_time):
 
 @equation(source="Choi 2013, energy roofline: dynamic energy and idle power")
 def average_power(
-    dynamic_energy, time, unlimited_time, full_clock_time, low_voltage_time, idle_power_share,
-    voltage_square, lowest_voltage_square, board_power, power_limit_share, seconds_per_joule,
+    dynamic_energy, time, idle_power_share, voltage_square, board_power, power_limit_share,
+    seconds_per_joule,
 ):  # fmt: skip
     """Mean power of the board during the launch, at most its limit. [W]"""
-    is_lowest = both(time > unlimited_time, low_voltage_time < full_clock_time)
-    change = where(is_lowest, lowest_voltage_square / voltage_square, 1.0)
     idle_power = idle_power_share * voltage_square * board_power
     limit = divide(power_limit_share, seconds_per_joule, at_zero=math.inf)
-    return minimum(change * (idle_power + divide(dynamic_energy, time, at_zero=0.0)), limit)
+    return minimum(idle_power + divide(dynamic_energy, time, at_zero=0.0), limit)
 
 
 @equation(source="by definition")

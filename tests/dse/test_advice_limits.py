@@ -414,7 +414,7 @@ def test_the_machine_with_the_largest_value_is_not_moved_beyond_it() -> None:
     assert "core_clock" not in helping_moves(fastest)
     beyond = helping_moves("h100_sxm", "throughput_time")["core_clock"]
     assert beyond.until > 2.4e9
-    assert "idle_power_share * voltage_square" in beyond.limit  # idle power takes all
+    assert beyond.next_bound == "l2"
 
 
 def test_a_move_to_a_shipped_extreme_that_worsens_the_time_is_not_listed() -> None:
