@@ -118,7 +118,7 @@ def predict(
 
 
 def _least_time(entry: Entry, variant: Inputs, workload: str | None, given: dict[str, Any]) -> str:
-    """Return, as text, the time of the slowest unit whose work is known; else an empty text."""
+    """Return a text with the time of the slowest unit whose work is known; empty if none is."""
     model = load_model(next(name for name in MODELS if "footprint" not in name))
     columns = {**_columns(model, [variant]), **given, "bandwidth_share": 1.0}
     columns |= {"machine": entry_text(entry), "workload": workload}

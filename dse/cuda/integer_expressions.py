@@ -442,7 +442,7 @@ def comparison(operator: str, value: IntExpr) -> Condition:
 
 
 def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
-    """Return the condition that each bit of a word holds; None if the word packs no conditions."""
+    """Return the condition that each bit of a word stores; None if it stores no conditions."""
     result: dict[int, Condition] = {}
     for product, times in value.terms.items():
         if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):

@@ -117,7 +117,7 @@ def law_from_weights(
 
 
 def law_from_counts(values: Any, low: Any) -> Tabulated:
-    """Return the law in which each value is as probable as its share of the counts."""
+    """Return the law whose probabilities are the counts divided by their sum."""
     low, items = _dense_weights(values, low, "counts")
     counts = [check_integer("a count", item, least=0, example=7) for item in items]
     if not any(counts):

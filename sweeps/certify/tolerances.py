@@ -391,7 +391,7 @@ class _ProblemWithinTolerances(BoxProblem):
 def possible_winners(
     grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], *, max_boxes: int
 ) -> tuple[CertifiedBoxes, Floats]:
-    """Return boxes that contain all configurations that can be the best, and winning shares.
+    """Return boxes that contain all possible winners, and the share that each box surely wins.
 
     A ``certain`` box is a single configuration that is the best for some values of the inputs.
     ``complete`` is True if every box is a single configuration. At most three inputs and no switch

@@ -109,7 +109,7 @@ RELATIVE_ERROR = 1e-12
 
 
 def lower_by_share(values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """Return, for each value v, the least u with v <= u + epsilon * abs(u).
+    """Return, for each value v, a lower bound u with v <= u + epsilon * abs(u).
 
     So v is worse than u by at most the share ``epsilon``. This also holds for negative values, and
     if v has a relative error of RELATIVE_ERROR.

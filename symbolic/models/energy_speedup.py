@@ -52,7 +52,7 @@ ADVICE = (
 
 
 def _place_in_four(benchmark_series):
-    """Return the position (1 to 4) of a series among the four with the same speeds."""
+    """Return the position (1 to 4) of a series in its group of four with equal speeds."""
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
