@@ -231,7 +231,7 @@ class WorkLaw(str):
         return self.imbalance(lanes).order_statistics()
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
-        """Return the law of the work of a piece of an item, and the mean number of pieces per item.
+        """Return the law of the work of a piece, and the mean number of pieces per item.
 
         With ``length`` 0, items are not cut.
         """
