@@ -1,4 +1,4 @@
-"""Compute inputs of the transit model from those of MWP-CWP: join ``transit + transit_warps + mwp_cwp``.
+"""Compute inputs of Transit from MWP-CWP: join ``transit + transit_warps + mwp_cwp``.
 
 A thread of Transit is then a warp of one multiprocessor. The numbers of the machine must be in the
 same units: ``lanes_width`` in warps that issue at once (1 if ``issue_cycles`` is the cost of a
