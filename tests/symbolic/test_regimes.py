@@ -187,7 +187,8 @@ def test_in_each_regime_the_expressions_equal_the_model(name: str, expand: bool)
                         assert eq.flags[int(values[output])] == expression
     assert refused <= (5 if name == "power" else 0)
     # where 13 units or 24 tiles vie, few draws meet them all
-    assert len(seen) > len(regimes) / (3 if name in ("power", "gemm") else 2)
+    rare = name in ("power", "gemm", "latency_roofline")  # draws seldom reach its power limit
+    assert len(seen) > len(regimes) / (3 if rare else 2)
 
 
 def test_the_cases_of_mwp_cwp() -> None:
