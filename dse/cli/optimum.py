@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ from dse.cli.options import (
 from dse.signals import time_left
 from stochastic import sizes
 from symbolic.answer import Answer
-from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -231,32 +230,6 @@ def axis_conditions_of(source: Source, at: Mapping[str, str]) -> list[str]:
     return texts + [f"{n} == {v if _NUMBER.fullmatch(v) else repr(v)}" for n, v in others]
 
 
-def axis_end_notes(study: StudyData, query: Mapping[str, Any], answer: Answer) -> list[str]:
-    """Return a note for each axis of numbers if the value after its end is better than the best.
-
-    An upper end of a machine's quantity has no note if it reaches the value of the machine itself.
-    """
-    grid, names, data = study.grid(), [], answer.data
-    best = [row for row in data["rows"] if row.get("rank", 1) == 1 and not data.get("interrupted")]
-    for name, axis in grid.axes.items():
-        row, values = grid.model.quantities.get(name), sorted(axis.values.tolist())
-        if axis.kind != "number" or len(values) < 3 or name in query["per"] or row is None:
-            continue
-        for end, near in ((values[0], values[1]), (values[-1], values[-2])):
-            if row.direction == "none" or all(each.get(name) != end for each in best):
-                continue
-            with suppress(DseError):  # the next value is outside the domain, or not feasible
-                if end > near and row.lever == "designer":
-                    fixed = {n: values for n, values in study.axes.items() if n != name}
-                    own = dse.optimum(replace(study, axes=fixed), minimize=name, time_limit=1)
-                    if own[name] <= end:
-                        continue
-                wider = replace(study, axes={**study.axes, name: [end, 2 * end - near]})
-                better = dse.optimum(wider, **{**query, "top": 1}, time_limit=1)[name]
-                names += [name] * bool((better == 2 * end - near).any())
-    return [f"{n} is at the end of its axis; a wider axis may have a better one" for n in names]
-
-
 def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> Answer:
     """Add notes on idle axes, impossible values and assumed inputs to an answer."""
     from dse.cli.evaluate import explain_rows
@@ -273,7 +246,6 @@ def _add_notes(answer: Answer, study: StudyData, query: Mapping[str, Any]) -> An
         for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
         if name in variables
     ]
-    notes += axis_end_notes(study, query, answer)
     return replace(answer, notes=[*answer.notes, *notes])
 
 

@@ -19,7 +19,6 @@ from dse.cli.command import (
     set_exit_status,
 )
 from dse.cli.optimum import (
-    axis_end_notes,
     compile_search_in_background,
     find_winners,
     watched_objective,
@@ -154,7 +153,6 @@ def _report(
         keys = table.key_columns - len(winners.data["variables"]) + len(variables)
         title = f"best, {winners.title}{each}:"
         tables.append(replace(table, key_columns=keys, title=title))
-        notes = [*axis_end_notes(study, query.as_keywords(), winners), *notes]
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
     if outcome.old_store is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import dse
@@ -106,29 +105,6 @@ def test_power_of_a_modern_gpu_is_bounded_if_no_model_can_compute_it(run: Run) -
     energies = [name for name in load_model("activity_power").needs("power") if "energy" in name]
     assert energies
     assert not [name for name in energies if shipped_values(name)]
-
-
-def test_an_optimum_at_the_end_of_an_axis_is_noted_if_the_next_value_is_better(run: Run) -> None:
-    note = "is at the end of its axis; a wider axis may have a better one"
-    shutil.copy(Path(__file__).parents[2] / "examples/kernels/triad.toml", "triad.toml")
-    head = 'workload = "triad.toml"\n'
-    head += (
-        'model = "occupancy + latency_roofline + footprint"\n[best]\nminimize = "time"\n[axes]\n'
-    )
-    faster = 'core_clock = ["1 GHz", "1.2 GHz", "1.4 GHz"]\n'
-    for axes, names in {
-        'machine = ["h100_sxm"]\nthreads_per_block = [32, 64, 128]': ["threads_per_block"],
-        'machine = ["h100_sxm"]\nthreads_per_block = [256, 512, 768, 1024]': [],  # 1280 do not fit
-        'machine = ["h100_sxm"]\nthreads_per_block = [128, 256, 512, 1024]': [],  # not at an end
-        f'machine = ["h100_sxm"]\nthreads_per_block = [256]\n{faster}': ["core_clock"],
-        f'machine = ["a100_80"]\nthreads_per_block = [256]\n{faster}': ["core_clock"],
-        f'machine = ["a100_80"]\nthreads_per_block = [256]\n{faster[:-2]}, "1.41 GHz"]': [],
-    }.items():
-        Path("ends.toml").write_text(head + axes, encoding="utf-8")
-        printed = [run(verb, "ends.toml").stdout for verb in ("optimum", "run")]
-        for text in printed:
-            assert [line.split()[0] for line in text.splitlines() if note in line] == names, axes
-    assert note not in run("optimum", "ends.toml", "--per", "core_clock").stdout
 
 
 def test_labels_without_a_value_of_the_objective_are_named_with_the_cause(run: Run) -> None:
