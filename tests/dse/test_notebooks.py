@@ -25,7 +25,7 @@ def check_roofline(names: Names) -> None:
         assert rate == pytest.approx(min(peak, 50 * bandwidths[machine]))
     assert names["bottlenecks"].values.tolist() == [
         ["dram"] * 2,
-        ["dram"] * 2,
+        ["power", "dram"],
         ["latency"] * 2,
     ]
     shares = names["shares"].values
