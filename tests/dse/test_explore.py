@@ -728,7 +728,7 @@ def test_advice_on_the_time_names_what_it_gains(page: Browser, tmp_path: Path) -
         ".map((move) => move.textContent)]))); part.open = true; })"
     )
     ((heading, *moves),) = lines
-    assert heading == "time: dram"
+    assert heading == "time: power"  # a stencil on an H100
     assert moves
     assert all(re.search(r": time ÷ 1\.\d+", move) for move in moves)
 
