@@ -282,10 +282,11 @@ def throughput_time(
     tensor_time, dispatch_time, atomic_time,
 ):  # fmt: skip
     """Time if only the busiest unit limited the kernel. [s]"""
-    floating = maximum(maximum(fp_time, fp64_time), tensor_time)
-    cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
-    memory = maximum(l1_time, maximum(l2_time, dram_time))
-    return maximum(maximum(cores, memory), maximum(dispatch_time, atomic_time))
+    cores = core_time(
+        issue_time, fp_time, fp64_time, int_time, special_time, l1_time, tensor_time, dispatch_time,
+        atomic_time,
+    )  # fmt: skip
+    return maximum(cores, maximum(l2_time, dram_time))
 
 
 @equation(source="bytes of the level below over bytes requested")
@@ -352,8 +353,7 @@ def power_time(
             slower = maximum(core_clock / (boost_clock * maximum(clock, 1e-3)), 1)
             busiest = maximum(throughput_time, core_time * slower)
             latency = latency_bound_time * slower
-            slow = start_up_time + sqrt(busiest * busiest + latency * latency)
-            limited = maximum(slow, limited)
+            limited = maximum(unlimited_time(start_up_time, busiest, latency), limited)
         result = minimum(result, limited)
     return result
 
